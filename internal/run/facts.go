@@ -1,0 +1,110 @@
+package run
+
+import "time"
+
+// Facts is what a run has observed so far. Each phase extends it; the Web
+// UI, `starter status` and the post-mortem show it.
+type Facts struct {
+	Address   string      `json:"address,omitempty"` // the server's public address
+	Preflight *Checked    `json:"preflight,omitempty"`
+	Rescue    *RescueBoot `json:"rescue,omitempty"`
+	SeenBoots []string    `json:"seenBoots,omitempty"` // boot IDs of earlier boots
+	System    *Disk       `json:"system,omitempty"`
+	Secondary []Disk      `json:"secondary,omitempty"`
+	Prepared  *Prepared   `json:"prepared,omitempty"`
+	Staged    *Staged     `json:"staged,omitempty"`
+	Written   *Written    `json:"written,omitempty"`
+	Reset     *Reset      `json:"reset,omitempty"`
+	Booted    *Booted     `json:"booted,omitempty"`
+	Applied   *Applied    `json:"applied,omitempty"`
+	Ready     *NodeReady  `json:"ready,omitempty"`
+}
+
+// Checked is what preflight found.
+type Checked struct {
+	ServerName  string   `json:"serverName"`
+	Status      string   `json:"status"`
+	BootType    string   `json:"bootType"`
+	ImageSize   int64    `json:"imageSize,omitempty"` // bytes of the download, -1 unknown
+	ImageFormat string   `json:"imageFormat,omitempty"`
+	VLANs       []uint32 `json:"vlans,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
+}
+
+// RescueBoot is one boot of the provider's rescue system.
+type RescueBoot struct {
+	AskedAt time.Time `json:"askedAt,omitzero"` // when the reboot was asked for
+	Reused  bool      `json:"reused,omitempty"` // the server was in rescue already
+	BootID  string    `json:"bootId,omitempty"`
+	HostKey string    `json:"hostKey,omitempty"` // SHA256:… fingerprint, pinned for this boot
+	User    string    `json:"user,omitempty"`
+	Kernel  string    `json:"kernel,omitempty"`
+	Arch    string    `json:"arch,omitempty"`
+	RootFS  string    `json:"rootFs,omitempty"` // what root lies on: in RAM
+	RAM     uint64    `json:"ram,omitempty"`    // bytes
+}
+
+// Disk is a disk by its identity, never by its kernel name alone.
+type Disk struct {
+	Serial string `json:"serial,omitempty"`
+	WWN    string `json:"wwn,omitempty"`
+	Model  string `json:"model,omitempty"`
+	Size   uint64 `json:"size"` // bytes
+	Name   string `json:"name"` // kernel name on the boot that saw it
+}
+
+// Prepared is what disk-prep left behind.
+type Prepared struct {
+	Released []string `json:"released,omitempty"` // holders taken down
+	Cleared  []string `json:"cleared,omitempty"`  // signatures removed
+	Blanked  []string `json:"blanked,omitempty"`  // serials of disks with a blank GPT
+}
+
+// Staged is the image in the rescue system's RAM.
+type Staged struct {
+	Format         string  `json:"format"` // raw, zstd, xz, gzip
+	DownloadSHA256 string  `json:"downloadSha256"`
+	RawSHA256      string  `json:"rawSha256"`
+	RawSize        int64   `json:"rawSize"`  // bytes
+	DataSize       int64   `json:"dataSize"` // bytes that are not zero blocks
+	Seconds        float64 `json:"seconds"`
+}
+
+// Written is the system disk after write, as read back.
+type Written struct {
+	Serial        string  `json:"serial"`
+	BytesWritten  int64   `json:"bytesWritten"`
+	BytesZeroed   int64   `json:"bytesZeroed"`
+	BytesVerified int64   `json:"bytesVerified"`
+	ZeroMethod    string  `json:"zeroMethod"` // discard, write-zeroes, written
+	Seconds       float64 `json:"seconds"`
+	MBPerSecond   float64 `json:"mbPerSecond"` // written, 10^6 bytes
+}
+
+// Reset is the end of the rescue boot.
+type Reset struct {
+	BootID string    `json:"bootId"`
+	Proof  string    `json:"proof"` // how the end of the boot was seen
+	At     time.Time `json:"at"`
+}
+
+// Booted is the first answer of Talos from the written disk.
+type Booted struct {
+	AskedAt time.Time `json:"askedAt,omitzero"`
+	Version string    `json:"version,omitempty"` // Talos version, when it tells
+	State   string    `json:"state"`             // maintenance, configured
+}
+
+// Applied is the config's arrival on the node.
+type Applied struct {
+	ConfigSHA256  string  `json:"configSha256"`
+	Already       bool    `json:"already,omitempty"`       // the node had it before
+	WindowSeconds float64 `json:"windowSeconds,omitempty"` // how long maintenance was open
+}
+
+// NodeReady is the Ready node.
+type NodeReady struct {
+	At           time.Time `json:"at"`
+	TalosVersion string    `json:"talosVersion,omitempty"`
+	NodeName     string    `json:"nodeName,omitempty"`
+}

@@ -1,0 +1,121 @@
+// Package run holds the words that the starter, the workflows and the
+// activities share: what a run is told, what it has observed, and where it
+// stands. Nothing in this package is secret: every value may be shown.
+package run
+
+import "time"
+
+// Phase is one of the steps that take a rented server to a Ready node.
+type Phase string
+
+// The phases, in the order in which a run goes through them.
+const (
+	Preflight    Phase = "preflight"
+	RebootRescue Phase = "reboot-rescue"
+	WaitSSH      Phase = "wait-ssh"
+	DiskPrep     Phase = "disk-prep"
+	Stage        Phase = "stage"
+	Write        Phase = "write"
+	SysrqReset   Phase = "sysrq-reset"
+	BootNormal   Phase = "boot-normal"
+	ApplyConfig  Phase = "apply-config"
+	WaitReady    Phase = "wait-ready"
+)
+
+// State says how a run is doing.
+type State string
+
+// The states of a run. Ready, Aborted and Refused are final.
+const (
+	Queued  State = "queued"  // the lot has not started it yet
+	Running State = "running" // a phase is at work
+	Stuck   State = "stuck"   // waits for a person: retry or abort
+	Ready   State = "ready"   // the node is Ready in its cluster
+	Aborted State = "aborted" // a person ended the run
+	Refused State = "refused" // never started: another run holds the server
+)
+
+// Final reports whether a run in this state has ended.
+func (s State) Final() bool { return s == Ready || s == Aborted || s == Refused }
+
+// Node is what a run is told about the server that it provisions.
+type Node struct {
+	Lot         string     `json:"lot"`
+	Name        string     `json:"name"`     // node name, the hostname in the cluster
+	Provider    string     `json:"provider"` // "scaleway"
+	Zone        string     `json:"zone"`
+	ServerID    string     `json:"serverId"`
+	ServerName  string     `json:"serverName"` // as the provider must show it
+	Image       Image      `json:"image"`
+	Disks       DiskPolicy `json:"disks"`
+	Rescue      Rescue     `json:"rescue"`
+	TalosPort   int        `json:"talosPort"` // 50000 on every real node
+	Reprovision bool       `json:"reprovision,omitempty"`
+	Timeouts    Timeouts   `json:"timeouts"`
+	Lab         bool       `json:"lab,omitempty"` // the machine is simulated
+}
+
+// ID is the workflow ID of the node's run: one server, one run.
+func (n Node) ID() string { return ID(n.Provider, n.ServerID) }
+
+// ID is the workflow ID of the run of a provider's server.
+func ID(provider, serverID string) string { return "provision/" + provider + "/" + serverID }
+
+// LotID is the workflow ID of a lot's parent workflow.
+func LotID(lot string) string { return "lot/" + lot }
+
+// Image is the Talos disk image that is written.
+type Image struct {
+	URL       string `json:"url"`                 // http or https; raw, zst, xz or gz
+	SHA256    string `json:"sha256,omitempty"`    // of the download as served, hex
+	RawSHA256 string `json:"rawSha256,omitempty"` // of the raw image, hex
+}
+
+// DiskPolicy says which disks a run may erase.
+type DiskPolicy struct {
+	System    DiskChoice `json:"system"`
+	Secondary Secondary  `json:"secondary"`
+}
+
+// DiskChoice is the rule that picks the system disk. Exactly one of Serial,
+// WWN, ByID and Smallest is set; the sizes (bytes) may stand alone or narrow
+// Smallest. A rule that fits no disk, or several, is refused.
+type DiskChoice struct {
+	Serial   string `json:"serial,omitempty"`
+	WWN      string `json:"wwn,omitempty"`
+	ByID     string `json:"byId,omitempty"` // a name or path below /dev/disk/by-id
+	Smallest bool   `json:"smallest,omitempty"`
+	MinSize  uint64 `json:"minSize,omitempty"`
+	MaxSize  uint64 `json:"maxSize,omitempty"`
+}
+
+// Secondary says what happens to the disks that are not the system disk.
+type Secondary string
+
+// The policies for secondary disks.
+const (
+	Blank Secondary = "blank" // erased: a blank GPT with a protective MBR
+	Keep  Secondary = "keep"  // not touched
+)
+
+// Rescue says how the rescue system is reached.
+type Rescue struct {
+	Port  int  `json:"port"`            // SSH port, 22 on every real server
+	Fresh bool `json:"fresh,omitempty"` // reboot even out of a good rescue boot
+}
+
+// Timeouts bound what a phase waits for. Zero means the default.
+type Timeouts struct {
+	RescueBoot time.Duration `json:"rescueBoot,omitempty"` // reboot to SSH in rescue
+	Stage      time.Duration `json:"stage,omitempty"`
+	Write      time.Duration `json:"write,omitempty"`
+	NormalBoot time.Duration `json:"normalBoot,omitempty"` // reboot to the Talos API
+	Apply      time.Duration `json:"apply,omitempty"`
+	Ready      time.Duration `json:"ready,omitempty"` // config applied to Ready
+}
+
+// Sealed is what a run carries encrypted to the workers (age, ASCII armor).
+type Sealed struct {
+	Config      string `json:"config"`      // the rendered machine config
+	Talosconfig string `json:"talosconfig"` // the cluster's client config
+}

@@ -1,0 +1,105 @@
+package run
+
+import "time"
+
+// Status answers the query "status" of ProvisionNode and is its result.
+type Status struct {
+	Node     Node          `json:"node"`
+	State    State         `json:"state"`
+	Phase    Phase         `json:"phase"`
+	Since    time.Time     `json:"since"` // in this phase and state
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended,omitzero"`
+	Rewinds  int           `json:"rewinds,omitempty"`
+	Facts    Facts         `json:"facts"`
+	Problem  *Problem      `json:"problem,omitempty"` // why it is stuck or was aborted
+	Timeline []PhaseRecord `json:"timeline"`
+}
+
+// PhaseRecord is one pass through a phase.
+type PhaseRecord struct {
+	Phase   Phase     `json:"phase"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Summary string    `json:"summary,omitempty"` // one line: what was proved
+	Class   string    `json:"class,omitempty"`   // error class, when it failed
+	Error   string    `json:"error,omitempty"`
+}
+
+// Problem is what a person needs to know about a run that stopped.
+type Problem struct {
+	Phase   Phase  `json:"phase"`
+	Class   string `json:"class"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+	Tail    string `json:"tail,omitempty"` // end of the remote output
+	Erased  string `json:"erased"`         // what is erased by now and what is not
+}
+
+// Progress is an activity's heartbeat: what it does right now. Intent holds
+// what a later attempt must know about an earlier one.
+type Progress struct {
+	Step   string    `json:"step"`             // short, for a status line
+	Done   int64     `json:"done,omitempty"`   // bytes
+	Total  int64     `json:"total,omitempty"`  // bytes, 0 unknown
+	Rate   float64   `json:"rate,omitempty"`   // bytes per second
+	Unmet  []string  `json:"unmet,omitempty"`  // conditions waited for
+	Intent *Intent   `json:"intent,omitempty"` // recorded before the request is sent
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Intent is a request that must not be sent twice, recorded with Temporal
+// before it is sent.
+type Intent struct {
+	Action  string    `json:"action"`
+	At      time.Time `json:"at"`
+	Attempt int32     `json:"attempt"`
+	Sent    bool      `json:"sent"`             // the provider accepted it
+	Before  string    `json:"before,omitempty"` // what was seen before: boot ID, boot type
+}
+
+// Node control, by update (validated) or by plain signal of the same name.
+const (
+	UpdateRetry = "retry"
+	UpdateAbort = "abort"
+	QueryStatus = "status"
+)
+
+// RetryRequest asks a stuck run to go on. An empty From means the phase
+// that is stuck.
+type RetryRequest struct {
+	From   Phase  `json:"from,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// AbortRequest asks a run to stop and leave the server as it is.
+type AbortRequest struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// NodeInput starts ProvisionNode.
+type NodeInput struct {
+	Node   Node   `json:"node"`
+	Sealed Sealed `json:"sealed"`
+}
+
+// LotInput starts ProvisionLot.
+type LotInput struct {
+	Lot      string      `json:"lot"`
+	Parallel int         `json:"parallel"` // nodes at work at once, 0: all
+	Nodes    []NodeInput `json:"nodes"`
+}
+
+// LotStatus answers the query "status" of ProvisionLot and is its result.
+type LotStatus struct {
+	Lot   string      `json:"lot"`
+	Nodes []NodeState `json:"nodes"`
+}
+
+// NodeState is a node's line in its lot.
+type NodeState struct {
+	Name       string `json:"name"`
+	WorkflowID string `json:"workflowId"`
+	State      State  `json:"state"`
+	Reason     string `json:"reason,omitempty"`
+}
