@@ -1,0 +1,126 @@
+package rescue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/fault"
+)
+
+// Inspect asks the agent for the machine's inventory. Nothing is changed.
+func (s *Session) Inspect(ctx context.Context) (api.Inventory, error) {
+	return call[api.Inventory](ctx, s, nil, "inspect")
+}
+
+// StartJob starts the job with this key, or attaches to it when it is there
+// already on this boot. The job goes on whatever happens to the session. A
+// job that had failed before is in the status, not in the error.
+func (s *Session) StartJob(ctx context.Context, bootID, key string, spec api.JobSpec) (api.JobStatus, error) {
+	words, err := jobWords("start", bootID, key)
+	if err != nil {
+		return api.JobStatus{}, err
+	}
+	kind, err := word("kind of job", string(spec.Kind))
+	if err != nil {
+		return api.JobStatus{}, err
+	}
+	return call[api.JobStatus](ctx, s, spec, append(words, kind)...)
+}
+
+// JobStatus asks how a job is doing.
+func (s *Session) JobStatus(ctx context.Context, bootID, key string) (api.JobStatus, error) {
+	return s.jobCall(ctx, "status", bootID, key)
+}
+
+// CancelJob stops a job in a safe state and gives its last status.
+func (s *Session) CancelJob(ctx context.Context, bootID, key string) (api.JobStatus, error) {
+	return s.jobCall(ctx, "cancel", bootID, key)
+}
+
+func (s *Session) jobCall(ctx context.Context, verb, bootID, key string) (api.JobStatus, error) {
+	words, err := jobWords(verb, bootID, key)
+	if err != nil {
+		return api.JobStatus{}, err
+	}
+	return call[api.JobStatus](ctx, s, nil, words...)
+}
+
+// FollowJob gives each status of a job to a function until the job has
+// ended, and returns the last one. A dropped connection is ErrTransport; the
+// job goes on and can be followed again.
+func (s *Session) FollowJob(ctx context.Context, bootID, key string, onStatus func(api.JobStatus)) (api.JobStatus, error) {
+	var last api.JobStatus
+	words, err := jobWords("follow", bootID, key)
+	if err != nil {
+		return last, err
+	}
+	path, err := s.agentPath()
+	if err != nil {
+		return last, err
+	}
+	c, err := s.agentCommand(ctx, path, nil, words...)
+	if err != nil {
+		return last, err
+	}
+	c.onLine = func(line []byte) error {
+		status, err := s.followed(c, line)
+		if err != nil {
+			return err
+		}
+		last = status
+		onStatus(status)
+		return nil
+	}
+	err = s.exec(ctx, c)
+	if last.State != "" && last.State != api.JobRunning {
+		return last, nil // the job's end is known, however the connection ended
+	}
+	var failed *CommandError
+	if err == nil || errors.As(err, &failed) {
+		err = s.noAnswer(c, failed)
+	}
+	return last, err
+}
+
+// followed decodes a line of follow: a job's status, or an answer that says
+// why there is none.
+func (s *Session) followed(c command, line []byte) (api.JobStatus, error) {
+	var status api.JobStatus
+	if err := json.Unmarshal(line, &status); err != nil {
+		return status, fault.Operator("check that the worker and its agent are of one version",
+			"%s at %s sent a line that is no job status", c.name, s.target.addr())
+	}
+	if status.State == "" && status.Error != nil {
+		return status, status.Error.Err()
+	}
+	return status, nil
+}
+
+// Reset asks the agent to reset the machine through SysRq. A connection that
+// breaks on the way is success here: that the boot is gone is for the caller
+// to prove.
+func (s *Session) Reset(ctx context.Context, bootID string) error {
+	boot, err := word("boot ID", bootID)
+	if err != nil {
+		return err
+	}
+	_, err = call[json.RawMessage](ctx, s, nil, "reset", "--boot-id", boot)
+	if errors.Is(err, ErrTransport) {
+		return nil
+	}
+	return err
+}
+
+func jobWords(verb, bootID, key string) ([]string, error) {
+	boot, err := word("boot ID", bootID)
+	if err != nil {
+		return nil, err
+	}
+	k, err := word("job key", key)
+	if err != nil {
+		return nil, err
+	}
+	return []string{"job", verb, "--key", k, "--boot-id", boot}, nil
+}
