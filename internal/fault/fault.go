@@ -82,3 +82,12 @@ func ClassOf(err error) Class {
 	}
 	return Transient
 }
+
+// Known reports whether c is one of the classes.
+func (c Class) Known() bool {
+	switch c {
+	case Transient, RescueLost, NeedsOperator, Aborted:
+		return true
+	}
+	return false
+}

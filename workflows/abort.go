@@ -1,0 +1,68 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// finishAborted stops what the run left on the machine and ends it. A run
+// cancelled through Temporal ends as cancelled, one aborted by a person as
+// completed with the state aborted.
+func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) {
+	cancelled := ctx.Err()
+	free, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+
+	problem := run.Problem{
+		Phase:   p.name,
+		Class:   string(fault.Aborted),
+		Message: "aborted in " + string(p.name) + n.why(),
+		Remedy:  "the server keeps its current boot; provision it again to start over",
+		Erased:  n.status.Facts.Erased(p.name),
+	}
+	if p.remoteJob && n.status.Facts.Rescue != nil {
+		if err := n.stopJob(free, p); err != nil {
+			problem.Message += "; the job on the machine could not be stopped and may still run"
+			problem.Remedy = "reboot the server before anything else is done to it"
+			problem.Tail = err.Error()
+		}
+	}
+	n.status.Problem = &problem
+	status, err := n.finish(free, run.Aborted)
+	if err == nil {
+		err = cancelled
+	}
+	return status, err
+}
+
+func (n *node) why() string {
+	switch {
+	case n.abort == nil:
+		return " by cancelling the workflow"
+	case n.abort.Reason != "":
+		return " by a person: " + n.abort.Reason
+	default:
+		return " by a person"
+	}
+}
+
+// stopJob stops the phase's job on the machine.
+func (n *node) stopJob(ctx workflow.Context, p phase) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           run.TaskQueue,
+		StartToCloseTimeout: 2 * time.Minute,
+		HeartbeatTimeout:    heartbeatTimeout,
+		Summary:             clip(n.in.Node.Name+": stop the job on the machine", maxSummary),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6,
+			NonRetryableErrorTypes: []string{string(fault.NeedsOperator)},
+		},
+	})
+	in := run.PhaseInput{Node: n.in.Node, Facts: n.status.Facts, Key: n.key(ctx, p.name)}
+	return workflow.ExecuteActivity(ctx, run.ActivityStopJob, in).Get(ctx, nil)
+}

@@ -1,0 +1,50 @@
+package workflows
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+type converterValues = converter.EncodedValues
+
+func queryNode(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.Status {
+	t.Helper()
+	value, err := env.QueryWorkflow(run.QueryStatus)
+	require.NoError(t, err)
+	var s run.Status
+	require.NoError(t, value.Get(&s))
+	return s
+}
+
+func signalAbort(env *testsuite.TestWorkflowEnvironment) {
+	env.SignalWorkflow(run.UpdateAbort, run.AbortRequest{})
+}
+
+// update sends an update; refusal is a part of the expected refusal, empty
+// when it must be accepted.
+func update(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string, request any, refusal string) {
+	t.Helper()
+	callback := accepted(t)
+	if refusal != "" {
+		callback = &testsuite.TestUpdateCallback{
+			OnAccept:   func() { t.Errorf("update %s %+v was accepted", name, request) },
+			OnReject:   func(err error) { require.ErrorContains(t, err, refusal) },
+			OnComplete: func(any, error) {},
+		}
+	}
+	env.UpdateWorkflow(name, "", callback, request)
+}
+
+func accepted(t *testing.T) *testsuite.TestUpdateCallback {
+	t.Helper()
+	return &testsuite.TestUpdateCallback{
+		OnAccept:   func() {},
+		OnReject:   func(err error) { t.Errorf("update refused: %v", err) },
+		OnComplete: func(_ any, err error) { require.NoError(t, err) },
+	}
+}

@@ -1,0 +1,181 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// maxRewinds bounds how often a run goes back by itself before a person has
+// to look. A retry by a person starts the count again.
+const maxRewinds = 5
+
+// ProvisionNode takes one rented server to a Ready node. It ends Ready or
+// Aborted; a phase that cannot go on leaves it stuck, waiting for a person.
+func ProvisionNode(ctx workflow.Context, in run.NodeInput) (run.Status, error) {
+	n := newNode(ctx, in)
+	if err := n.listen(ctx); err != nil {
+		return n.status, err
+	}
+	for at := 0; at < len(n.phases); {
+		p := n.phases[at]
+		n.enter(ctx, p)
+		err := n.pass(ctx, p)
+		if n.abort != nil || temporal.IsCanceledError(err) {
+			return n.finishAborted(ctx, p)
+		}
+		if err == nil {
+			at++
+			continue
+		}
+		next, aborted := n.recover(ctx, p, err)
+		if aborted {
+			return n.finishAborted(ctx, p)
+		}
+		at = position(n.phases, next)
+	}
+	return n.finish(ctx, run.Ready)
+}
+
+// node is the state of one run.
+type node struct {
+	in      run.NodeInput
+	phases  []phase
+	status  run.Status
+	passes  map[run.Phase]int // how often each phase was entered
+	rewinds int               // since a person last stepped in
+
+	retry  *run.RetryRequest // a person's wish, taken by the main loop
+	abort  *run.AbortRequest
+	cancel workflow.CancelFunc // cancels the phase at work
+}
+
+func newNode(ctx workflow.Context, in run.NodeInput) *node {
+	now := workflow.Now(ctx)
+	return &node{
+		in:     in,
+		phases: table(),
+		passes: map[run.Phase]int{},
+		status: run.Status{Node: in.Node, State: run.Running, Started: now, Since: now},
+	}
+}
+
+// enter makes a phase the current one, for everybody who looks.
+func (n *node) enter(ctx workflow.Context, p phase) {
+	now := workflow.Now(ctx)
+	n.status.State, n.status.Phase, n.status.Since, n.status.Problem = run.Running, p.name, now, nil
+	n.status.Timeline = append(n.status.Timeline, run.PhaseRecord{Phase: p.name, Started: now})
+	n.show(ctx)
+}
+
+// pass runs a phase's activity, with all its attempts, once.
+func (n *node) pass(ctx workflow.Context, p phase) error {
+	n.passes[p.name]++
+	in := run.PhaseInput{Node: n.in.Node, Facts: n.status.Facts, Key: n.key(ctx, p.name)}
+	if p.needsConfig {
+		in.Sealed = &n.in.Sealed
+	}
+	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, p.options(n.in.Node)))
+	defer cancel()
+	n.cancel = cancel
+	var out run.PhaseOutput
+	err := workflow.ExecuteActivity(actCtx, string(p.name), in).Get(actCtx, &out)
+	n.cancel = nil
+
+	record := &n.status.Timeline[len(n.status.Timeline)-1]
+	record.Ended = workflow.Now(ctx)
+	if err != nil {
+		problem := problemOf(p.name, err)
+		record.Class, record.Error = problem.Class, problem.Message
+		return err
+	}
+	record.Summary = out.Summary
+	n.status.Facts = out.Facts
+	return nil
+}
+
+// key names a pass through a phase on the machine. It stays the same over
+// all attempts and over a reset of the workflow to an earlier point.
+func (n *node) key(ctx workflow.Context, p run.Phase) string {
+	return fmt.Sprintf("%s-%s-%d", workflow.GetInfo(ctx).OriginalRunID, p, n.passes[p])
+}
+
+// recover decides where a failed phase leads: back, by the table, or to a
+// person. It returns the phase to go on with, or that the run is aborted.
+func (n *node) recover(ctx workflow.Context, p phase, err error) (next run.Phase, aborted bool) {
+	problem := problemOf(p.name, err)
+	if problem.Class == string(fault.RescueLost) && p.rewind != "" && n.rewinds < maxRewinds {
+		n.rewinds++
+		n.status.Rewinds++
+		n.status.Facts = n.status.Facts.Forget(p.rewind)
+		return p.rewind, false
+	}
+	if problem.Class == string(fault.RescueLost) && p.rewind != "" {
+		problem.Message = fmt.Sprintf("gave up after going back %d times, the last time because %s", maxRewinds, problem.Message)
+	}
+	problem.Erased = n.status.Facts.Erased(p.name)
+	return n.stick(ctx, p, problem)
+}
+
+// stick waits for a person.
+func (n *node) stick(ctx workflow.Context, p phase, problem run.Problem) (run.Phase, bool) {
+	n.status.State, n.status.Since, n.status.Problem = run.Stuck, workflow.Now(ctx), &problem
+	n.retry = nil
+	n.show(ctx)
+	n.tellLot(ctx, run.Stuck, problem.Message)
+	if err := workflow.Await(ctx, func() bool { return n.retry != nil || n.abort != nil }); err != nil || n.abort != nil {
+		return "", true
+	}
+	from := n.retry.From
+	if from == "" {
+		from = p.name
+	}
+	n.retry, n.rewinds = nil, 0
+	if from != p.name {
+		n.status.Facts = n.status.Facts.Forget(from)
+	}
+	n.tellLot(ctx, run.Running, "")
+	return from, false
+}
+
+// finish ends the run once every handler has answered.
+func (n *node) finish(ctx workflow.Context, state run.State) (run.Status, error) {
+	now := workflow.Now(ctx)
+	n.status.State, n.status.Since, n.status.Ended = state, now, now
+	n.show(ctx)
+	err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	return n.status, err
+}
+
+// problemOf reads the class and the remedy from an activity's error. Errors
+// of Temporal itself (time-outs, lost workers) have used up their attempts.
+func problemOf(p run.Phase, err error) run.Problem {
+	problem := run.Problem{Phase: p, Class: string(fault.Transient)}
+	var app *temporal.ApplicationError
+	var timeout *temporal.TimeoutError
+	switch {
+	case errors.As(err, &app):
+		problem.Message = app.Message()
+		if class := fault.Class(app.Type()); class.Known() {
+			problem.Class = string(class)
+		}
+		var details run.ErrorDetails
+		if app.HasDetails() && app.Details(&details) == nil {
+			problem.Remedy, problem.Tail = details.Remedy, details.Tail
+		}
+	case errors.As(err, &timeout):
+		problem.Message = fmt.Sprintf("no worker finished the phase %s in time (%s timeout)", p, timeout.TimeoutType())
+		problem.Remedy = "check that a worker runs and reaches Temporal and the server, then retry"
+	default:
+		problem.Message = err.Error()
+	}
+	if problem.Class == string(fault.Transient) && problem.Remedy == "" {
+		problem.Remedy = "look at the attempts in the Web UI, mend the cause, then retry"
+	}
+	return problem
+}

@@ -1,0 +1,298 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// script answers the phases' activities: a phase fails with its errors in
+// turn, then succeeds.
+type script struct {
+	errs    map[run.Phase][]error
+	block   run.Phase // this phase waits until it is cancelled
+	calls   []run.Phase
+	inputs  map[run.Phase][]run.PhaseInput
+	stopped []string // keys of jobs stopped after an abort
+}
+
+func (s *script) phase(p run.Phase) func(context.Context, run.PhaseInput) (run.PhaseOutput, error) {
+	return func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
+		s.calls = append(s.calls, p)
+		s.inputs[p] = append(s.inputs[p], in)
+		if s.block == p {
+			for ctx.Err() == nil {
+				activity.RecordHeartbeat(ctx)
+				time.Sleep(time.Millisecond)
+			}
+			return run.PhaseOutput{}, ctx.Err()
+		}
+		if errs := s.errs[p]; len(errs) > 0 {
+			s.errs[p] = errs[1:]
+			return run.PhaseOutput{}, errs[0]
+		}
+		return run.PhaseOutput{Facts: prove(p, in.Facts), Summary: "proved " + string(p)}, nil
+	}
+}
+
+// prove adds the facts that the workflow itself looks at.
+func prove(p run.Phase, f run.Facts) run.Facts {
+	switch p {
+	case run.WaitSSH:
+		f.Rescue = &run.RescueBoot{BootID: "boot-" + string(rune('a'+len(f.SeenBoots)))}
+		f.System = &run.Disk{Serial: "S1"}
+	case run.DiskPrep:
+		f.Prepared = &run.Prepared{}
+	case run.Write:
+		f.Written = &run.Written{Serial: "S1"}
+	case run.SysrqReset:
+		f.Reset = &run.Reset{}
+	}
+	return f
+}
+
+func classed(class fault.Class, msg string) error {
+	return temporal.NewApplicationErrorWithOptions(msg, string(class), temporal.ApplicationErrorOptions{
+		NonRetryable: class != fault.Transient,
+		Details:      []any{run.ErrorDetails{Remedy: "do this", Tail: "last line"}},
+	})
+}
+
+func newEnv(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	s.inputs = map[run.Phase][]run.PhaseInput{}
+	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.RegisterWorkflow(ProvisionNode)
+	env.RegisterWorkflow(ProvisionLot)
+	for _, p := range run.Phases() {
+		env.RegisterActivityWithOptions(s.phase(p), activity.RegisterOptions{Name: string(p)})
+	}
+	env.RegisterActivityWithOptions(func(_ context.Context, in run.PhaseInput) error {
+		s.stopped = append(s.stopped, in.Key)
+		return nil
+	}, activity.RegisterOptions{Name: run.ActivityStopJob})
+	return env
+}
+
+func input(name string) run.NodeInput {
+	return run.NodeInput{
+		Node:   run.Node{Lot: "lot", Name: name, Provider: "scaleway", ServerID: "id-" + name, ServerName: "em-" + name},
+		Sealed: run.Sealed{Config: "sealed config", Talosconfig: "sealed talosconfig"},
+	}
+}
+
+func result(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.Status {
+	t.Helper()
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	var s run.Status
+	require.NoError(t, env.GetWorkflowResult(&s))
+	return s
+}
+
+func TestHappyRunPassesEachPhaseOnce(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	env := newEnv(t, s)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	status := result(t, env)
+	require.Equal(t, run.Ready, status.State)
+	require.Equal(t, run.Phases(), s.calls)
+	require.Len(t, status.Timeline, len(run.Phases()))
+	require.Zero(t, status.Rewinds)
+	require.Nil(t, status.Problem)
+}
+
+func TestOnlyPhasesThatNeedTheConfigGetIt(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	env := newEnv(t, s)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	for p, inputs := range s.inputs {
+		wants := p == run.Preflight || p == run.ApplyConfig || p == run.WaitReady
+		require.Equal(t, wants, inputs[0].Sealed != nil, "phase %s", p)
+	}
+}
+
+func TestTransientIsRetriedInPlaceWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Stage: {classed(fault.Transient, "cut"), errors.New("unclassified")}}}
+	env := newEnv(t, s)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Ready, result(t, env).State)
+	require.Len(t, s.inputs[run.Stage], 3)
+	require.Equal(t, s.inputs[run.Stage][0].Key, s.inputs[run.Stage][2].Key)
+	require.Len(t, s.inputs[run.DiskPrep], 1)
+}
+
+func TestRescueLostRewindsByTheTable(t *testing.T) {
+	t.Parallel()
+	lost := classed(fault.RescueLost, "another boot answers")
+	for _, c := range []struct {
+		in   run.Phase
+		back run.Phase
+	}{
+		{run.RebootRescue, run.RebootRescue}, {run.WaitSSH, run.RebootRescue}, {run.DiskPrep, run.WaitSSH},
+		{run.Stage, run.WaitSSH}, {run.Write, run.Stage}, {run.SysrqReset, run.BootNormal},
+		{run.BootNormal, run.BootNormal}, {run.ApplyConfig, run.BootNormal},
+	} {
+		t.Run(string(c.in), func(t *testing.T) {
+			t.Parallel()
+			s := &script{errs: map[run.Phase][]error{c.in: {lost}}}
+			env := newEnv(t, s)
+			env.ExecuteWorkflow(ProvisionNode, input("n1"))
+			status := result(t, env)
+			require.Equal(t, run.Ready, status.State)
+			require.Equal(t, 1, status.Rewinds)
+			at := position(table(), c.in)
+			require.Equal(t, c.in, s.calls[at])
+			require.Equal(t, c.back, s.calls[at+1])
+			if in := s.inputs[c.in]; len(in) > 1 {
+				require.NotEqual(t, in[0].Key, in[1].Key, "a new pass has a new key")
+			}
+		})
+	}
+}
+
+func TestRewindRemembersTheBootAndTheDisks(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Stage: {classed(fault.RescueLost, "gone")}}}
+	env := newEnv(t, s)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	again := s.inputs[run.WaitSSH][1].Facts
+	require.Equal(t, []string{"boot-a"}, again.SeenBoots)
+	require.Nil(t, again.Rescue)
+	require.Nil(t, again.Prepared)
+	require.Equal(t, "S1", again.System.Serial, "a run never changes its mind about the disk")
+}
+
+func TestRewindsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{}}
+	for range 100 {
+		s.errs[run.WaitSSH] = append(s.errs[run.WaitSSH], classed(fault.RescueLost, "the old boot still answers"))
+	}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(func() {
+		status := queryNode(t, env)
+		require.Equal(t, run.Stuck, status.State)
+		require.Contains(t, status.Problem.Message, "gave up after going back 5 times")
+		require.Len(t, s.inputs[run.RebootRescue], maxRewinds+1)
+		signalAbort(env)
+	}, 48*time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Aborted, result(t, env).State)
+}
+
+func TestNeedsOperatorIsStuckAtOnceAndRetryGoesOn(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.DiskPrep: {classed(fault.NeedsOperator, "no disk has serial S9")}}}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(func() {
+		status := queryNode(t, env)
+		require.Equal(t, run.Stuck, status.State)
+		require.Equal(t, run.DiskPrep, status.Problem.Phase)
+		require.Equal(t, "do this", status.Problem.Remedy)
+		require.Equal(t, "last line", status.Problem.Tail)
+		require.Contains(t, status.Problem.Erased, "may be partly erased")
+		require.Len(t, s.inputs[run.DiskPrep], 1, "not tried again by itself")
+		update(t, env, run.UpdateRetry, run.RetryRequest{}, "")
+	}, time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Ready, result(t, env).State)
+	require.Len(t, s.inputs[run.DiskPrep], 2)
+	require.Len(t, s.inputs[run.WaitSSH], 1)
+}
+
+func TestRetryFromAnEarlierPhase(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Write: {classed(fault.NeedsOperator, "disk fails")}}}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(func() {
+		update(t, env, run.UpdateRetry, run.RetryRequest{From: "nonsense"}, "there is no phase")
+		update(t, env, run.UpdateRetry, run.RetryRequest{From: run.BootNormal}, "has not proved")
+		require.Equal(t, run.Stuck, queryNode(t, env).State)
+		update(t, env, run.UpdateRetry, run.RetryRequest{From: run.RebootRescue}, "")
+	}, time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Ready, result(t, env).State)
+	require.Len(t, s.inputs[run.RebootRescue], 2)
+	require.Equal(t, []string{"boot-a"}, s.inputs[run.RebootRescue][1].Facts.SeenBoots)
+}
+
+func TestRetryFromAPhaseThatLostItsGroundIsRefused(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.ApplyConfig: {classed(fault.NeedsOperator, "config refused")}}}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(func() {
+		update(t, env, run.UpdateRetry, run.RetryRequest{From: run.Write}, "needs the rescue boot")
+		update(t, env, run.UpdateRetry, run.RetryRequest{From: run.RebootRescue}, "")
+	}, time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Ready, result(t, env).State)
+}
+
+func TestRetryOfARunningNodeIsRefused(t *testing.T) {
+	t.Parallel()
+	s := &script{block: run.Write}
+	env := newEnv(t, s)
+	env.SetTestTimeout(10 * time.Second)
+	env.RegisterDelayedCallback(func() {
+		update(t, env, run.UpdateRetry, run.RetryRequest{}, "not stuck")
+		env.SignalWorkflow(run.UpdateRetry, run.RetryRequest{})
+		signalAbort(env)
+	}, 0)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Equal(t, run.Aborted, result(t, env).State)
+}
+
+func TestAbortCancelsThePhaseAndStopsTheJob(t *testing.T) {
+	t.Parallel()
+	s := &script{block: run.Write}
+	env := newEnv(t, s)
+	env.SetTestTimeout(10 * time.Second)
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+		if info.ActivityType.Name == string(run.Write) {
+			env.UpdateWorkflow(run.UpdateAbort, "", accepted(t), run.AbortRequest{Reason: "wrong machine"})
+		}
+	})
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	status := result(t, env)
+	require.Equal(t, run.Aborted, status.State)
+	require.Equal(t, "aborted in write by a person: wrong machine", status.Problem.Message)
+	require.Contains(t, status.Problem.Erased, "are erased")
+	require.Equal(t, []string{s.inputs[run.Write][0].Key}, s.stopped)
+	require.NotContains(t, s.calls, run.SysrqReset)
+}
+
+func TestAbortOfAStuckPreflightTouchesNothing(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "protected")}}}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(func() { signalAbort(env) }, time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	status := result(t, env)
+	require.Equal(t, run.Aborted, status.State)
+	require.Equal(t, []run.Phase{run.Preflight}, s.calls)
+	require.Empty(t, s.stopped)
+	require.Contains(t, status.Problem.Erased, "nothing")
+}
+
+func TestCancelledWorkflowEndsCancelled(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "protected")}}}
+	env := newEnv(t, s)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	require.Equal(t, run.Aborted, queryNode(t, env).State)
+}

@@ -1,0 +1,116 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// maxSummary is Temporal's limit for summaries, in bytes.
+const maxSummary = 200
+
+// show brings the Web UI up to date: search attributes for lists, current
+// details in Markdown for the run's own page.
+func (n *node) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, details(n.status))
+	err := workflow.UpsertTypedSearchAttributes(ctx,
+		temporal.NewSearchAttributeKeyKeyword(run.AttrPhase).ValueSet(string(n.status.Phase)),
+		temporal.NewSearchAttributeKeyKeyword(run.AttrState).ValueSet(string(n.status.State)))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// details is the run as a page of Markdown.
+func details(s run.Status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s: %s in %s\n\n", s.Node.Name, s.State, s.Phase)
+	if s.Node.Lab {
+		b.WriteString("**Lab: this machine is simulated.**\n\n")
+	}
+	fmt.Fprintf(&b, "Lot **%s**, server **%s** (`%s`, %s)\n\n", s.Node.Lot, s.Node.ServerName, s.Node.ServerID, s.Node.Zone)
+	if p := s.Problem; p != nil {
+		fmt.Fprintf(&b, "**%s** (%s): %s\n\n", p.Phase, p.Class, p.Message)
+		if p.Remedy != "" {
+			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.Remedy)
+		}
+		fmt.Fprintf(&b, "**Erased:** %s\n\n", p.Erased)
+		if s.State == run.Stuck {
+			fmt.Fprintf(&b, "`starter retry %s %s` or `starter abort %s %s`\n\n", s.Node.Lot, s.Node.Name, s.Node.Lot, s.Node.Name)
+		}
+	}
+	b.WriteString("| phase | took | what was proved |\n|---|---|---|\n")
+	for _, r := range s.Timeline {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Phase, took(r), cell(outcome(r)))
+	}
+	return b.String()
+}
+
+func took(r run.PhaseRecord) string {
+	if r.Ended.IsZero() {
+		return "…"
+	}
+	return r.Ended.Sub(r.Started).Round(100 * time.Millisecond).String()
+}
+
+func outcome(r run.PhaseRecord) string {
+	switch {
+	case r.Error != "":
+		return r.Class + ": " + r.Error
+	case r.Ended.IsZero():
+		return "at work"
+	default:
+		return r.Summary
+	}
+}
+
+// cell keeps a text inside a Markdown table's cell.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
+}
+
+// clip cuts a text to at most limit bytes, at a rune's border.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len("…")
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// lotDetails is the lot as a page of Markdown: the nodes that need a person
+// first.
+func lotDetails(s run.LotStatus) string {
+	count := map[run.State]int{}
+	for _, n := range s.Nodes {
+		count[n.State]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### Lot %s: %d of %d Ready\n\n", s.Lot, count[run.Ready], len(s.Nodes))
+	for _, state := range []run.State{run.Stuck, run.Refused, run.Aborted, run.Running, run.Queued} {
+		if count[state] > 0 {
+			fmt.Fprintf(&b, "- %d %s\n", count[state], state)
+		}
+	}
+	const most = 50
+	shown := 0
+	for _, n := range s.Nodes {
+		if n.Reason == "" || shown == most {
+			continue
+		}
+		if shown++; shown == 1 {
+			b.WriteString("\n| node | state | why |\n|---|---|---|\n")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip(n.Reason, maxSummary)))
+	}
+	return b.String()
+}
