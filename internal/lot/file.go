@@ -1,0 +1,149 @@
+package lot
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The names that every lot file starts with.
+const (
+	APIVersion = "ironlot.dev/v1"
+	Kind       = "Lot"
+)
+
+// file is the lot file as written: one struct a mapping, one field a key.
+// Where a key may be left out, its section knows whether it was there.
+type file struct {
+	section
+	APIVersion text          `yaml:"apiVersion"`
+	Kind       text          `yaml:"kind"`
+	Name       text          `yaml:"name"`
+	Provider   text          `yaml:"provider"`
+	Zone       text          `yaml:"zone"`
+	Lab        flag          `yaml:"lab"`
+	Image      imageSection  `yaml:"image"`
+	Cluster    clusterPart   `yaml:"cluster"`
+	Defaults   settings      `yaml:"defaults"`
+	Rollout    rolloutPart   `yaml:"rollout"`
+	Nodes      []nodeSection `yaml:"nodes"`
+}
+
+type imageSection struct {
+	section
+	URL       text `yaml:"url"`
+	SHA256    text `yaml:"sha256"`
+	RawSHA256 text `yaml:"rawSha256"`
+}
+
+type clusterPart struct {
+	section
+	Talosconfig text `yaml:"talosconfig"`
+	Context     text `yaml:"context"`
+}
+
+type rolloutPart struct {
+	section
+	Parallel number `yaml:"parallel"`
+}
+
+// settings are the keys that defaults and every node share.
+type settings struct {
+	section
+	Config         text         `yaml:"config"`
+	Patches        []text       `yaml:"patches"`
+	SystemDisk     diskSection  `yaml:"systemDisk"`
+	SecondaryDisks text         `yaml:"secondaryDisks"`
+	Reprovision    flag         `yaml:"reprovision"`
+	Rescue         rescuePart   `yaml:"rescue"`
+	TalosPort      number       `yaml:"talosPort"`
+	Timeouts       timeoutsPart `yaml:"timeouts"`
+}
+
+type nodeSection struct {
+	Name   text          `yaml:"name"`
+	Server serverSection `yaml:"server"`
+	settings
+}
+
+type serverSection struct {
+	section
+	ID   text `yaml:"id"`
+	Name text `yaml:"name"`
+}
+
+type diskSection struct {
+	section
+	Serial   text `yaml:"serial"`
+	WWN      text `yaml:"wwn"`
+	ByID     text `yaml:"byId"`
+	Smallest flag `yaml:"smallest"`
+	MinSize  text `yaml:"minSize"`
+	MaxSize  text `yaml:"maxSize"`
+}
+
+type rescuePart struct {
+	section
+	Port  number `yaml:"port"`
+	Fresh flag   `yaml:"fresh"`
+}
+
+type timeoutsPart struct {
+	section
+	RescueBoot text `yaml:"rescueBoot"`
+	Stage      text `yaml:"stage"`
+	Write      text `yaml:"write"`
+	NormalBoot text `yaml:"normalBoot"`
+	Apply      text `yaml:"apply"`
+	Ready      text `yaml:"ready"`
+}
+
+// text is a value that must be a string. A bare number is refused: YAML
+// would read 0x50 or 1e5 as something else than what stands there.
+type text struct {
+	place
+	set   bool
+	value string
+}
+
+func (t *text) take(n *yaml.Node, at place) string {
+	if n.ShortTag() != "!!str" {
+		return "must be text, and YAML reads " + quote(n.Value) + " as something else; put it in quotes"
+	}
+	if n.Value == "" {
+		return "is empty; give a value, or remove the line"
+	}
+	*t = text{at, true, n.Value}
+	return ""
+}
+
+// flag is true or false.
+type flag struct {
+	place
+	set, value bool
+}
+
+func (f *flag) take(n *yaml.Node, at place) string {
+	value, err := strconv.ParseBool(n.Value)
+	if n.ShortTag() != "!!bool" || err != nil {
+		return "must be true or false, not " + quote(n.Value)
+	}
+	*f = flag{at, true, value}
+	return ""
+}
+
+// number is a whole number.
+type number struct {
+	place
+	set   bool
+	value int
+}
+
+func (m *number) take(n *yaml.Node, at place) string {
+	value, err := strconv.Atoi(n.Value)
+	if n.ShortTag() != "!!int" || err != nil {
+		return "must be a whole number, not " + quote(n.Value)
+	}
+	*m = number{at, true, value}
+	return ""
+}

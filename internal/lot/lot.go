@@ -1,0 +1,157 @@
+// Package lot reads lot files: YAML that names the servers to provision and
+// what they become. Every mistake is reported with its line, all of them at
+// once, before anything is touched.
+package lot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Bounds of a lot file.
+const (
+	MaxBytes = 1 << 20 // of the file itself and of each file that it names
+	MaxNodes = 1000
+)
+
+// Lot is a lot file that holds no mistake.
+type Lot struct {
+	File        string // the path as given
+	Name        string
+	Lab         bool   // the machines are simulated
+	Parallel    int    // nodes at work at once, 0: all
+	Talosconfig string // path
+	Context     string // of the talosconfig; empty: its current one
+	Nodes       []Node
+	Warnings    []string // one sentence each
+
+	talosconfigAt place
+}
+
+// Node is one server of a lot, defaults applied.
+type Node struct {
+	Run     run.Node
+	Config  string   // path of the machine config
+	Patches []string // paths, in the order in which they apply
+
+	configAt place
+}
+
+// Load reads a lot file and checks all that can be checked without the
+// network: the file itself, and that the files which it names are there. The
+// error is of type Problems when the file was read.
+func Load(path string) (*Lot, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, Problems{{File: path, Message: err.Error()}}
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load for a file that was read already; the files that it names
+// are looked up relative to path.
+func Parse(path string, data []byte) (*Lot, error) {
+	j := &journal{file: path}
+	document := parseYAML(j, data)
+	if document == nil {
+		return nil, j.err()
+	}
+	f := &file{}
+	d := &decoder{journal: j}
+	d.decode(document, reflect.ValueOf(f).Elem(), "")
+	if f.keys == nil {
+		return nil, j.err()
+	}
+	c := &checker{journal: j, dir: filepath.Dir(path), files: map[string]error{}}
+	lot := c.lot(f)
+	if err := j.err(); err != nil {
+		return nil, err
+	}
+	lot.File = path
+	return lot, nil
+}
+
+// parseYAML gives the one document of the file, or nil after noting why not.
+func parseYAML(j *journal, data []byte) *yaml.Node {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		j.add(place{}, "is empty; `ironlot schema` and the examples show what belongs into a lot file")
+		return nil
+	case !utf8.Valid(data):
+		j.add(place{}, "is not UTF-8 text; save it as UTF-8")
+		return nil
+	}
+	var document, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(&document)
+	if err != nil && !errors.Is(err, io.EOF) {
+		j.add(syntaxError(data, err))
+		return nil
+	}
+	if len(document.Content) != 1 || document.Content[0].ShortTag() == "!!null" {
+		j.add(place{}, "holds no value; `ironlot schema` and the examples show what belongs into a lot file")
+		return nil
+	}
+	switch err := decoder.Decode(&more); {
+	case errors.Is(err, io.EOF):
+		return document.Content[0]
+	case err != nil:
+		j.add(syntaxError(data, err))
+	default:
+		j.add(place{line: more.Line, column: max(1, more.Column)}, "starts a second document; write one lot a file")
+	}
+	return nil
+}
+
+// syntaxError gives place and message of what the YAML parser refused. The
+// parser tells the place in its text alone, so it is read out of there, to
+// be shown and for nothing else.
+func syntaxError(data []byte, err error) (at place, format, message string) {
+	if tab := regexp.MustCompile(`(?m)^ *\t[ \t]*[^ \t#\r\n]`).FindIndex(data); tab != nil {
+		at = place{line: 1 + bytes.Count(data[:tab[0]], []byte("\n")), column: 1}
+		return at, "%s", "is indented with a tab, which YAML does not allow; use spaces"
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
+		at.line, _ = strconv.Atoi(m[1])
+		at.column, text = 1, m[2]
+	}
+	return at, "is not valid YAML near this place: %s; correct the file", text
+}
+
+// readFile reads a file of at most MaxBytes; a device, a pipe or a
+// directory is refused.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, errors.New("the file does not exist; check the path")
+	case err != nil:
+		return nil, fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is not a regular file; name a file")
+	case info.Size() > MaxBytes:
+		return nil, fmt.Errorf("is larger than %d KiB; check that it is the right file", MaxBytes>>10)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))
+	}
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("is larger than %d KiB; check that it is the right file", MaxBytes>>10)
+	}
+	return data, nil
+}
