@@ -65,6 +65,7 @@ type Disk struct {
 	ReadOnly   bool        `json:"readOnly,omitempty"`
 	Removable  bool        `json:"removable,omitempty"`
 	Table      string      `json:"table,omitempty"` // gpt, dos
+	Blank      bool        `json:"blank,omitempty"` // a GPT without partitions, both copies valid, protective MBR
 	Parts      []Partition `json:"parts,omitempty"`
 	Signatures []Signature `json:"signatures,omitempty"` // on the whole disk
 	Holders    []Holder    `json:"holders,omitempty"`    // everything that uses the disk or a part, outermost first
@@ -90,6 +91,7 @@ type Signature struct {
 	Type   string `json:"type"`   // linux_raid_member, LVM2_member, ext4, xfs, vfat, swap, crypto_LUKS, gpt, dos, …
 	Offset uint64 `json:"offset"` // bytes, from the start of the disk or partition
 	Label  string `json:"label,omitempty"`
+	Set    string `json:"set,omitempty"` // what it is a member of, the same on all members: array UUID, volume group ID
 }
 
 // HolderKind is a kind of holder.

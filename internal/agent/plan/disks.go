@@ -62,16 +62,39 @@ func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 	case len(found) > 1:
 		return api.Disk{}, fault.Operator("two disks with one identity cannot be told apart: "+List(found),
 			"the disk %s is there %d times", describe(want), len(found))
-	case found[0].ReadOnly:
-		return api.Disk{}, fault.Operator("replace the disk or lift its write protection",
-			"the disk %s is read-only", describe(want))
+	case found[0].ReadOnly || found[0].Removable:
+		return api.Disk{}, fault.Operator("name another disk; removable and read-only ones are never written",
+			"the disk %s cannot be used", Describe(found[0]))
 	}
 	return found[0], nil
 }
 
-// same compares what both sides know.
+// Secondary picks the disks that a lot hands over beside the system disk:
+// none when they are kept, else every one that can be written. A disk that
+// could not be found again by identity is NeedsOperator.
+func Secondary(disks []api.Disk, system api.Disk, policy run.Secondary) ([]api.Disk, error) {
+	if policy == run.Keep {
+		return nil, nil
+	}
+	var out []api.Disk
+	for _, d := range disks {
+		if d.Name == system.Name || d.Removable || d.ReadOnly || d.Size == 0 {
+			continue
+		}
+		found, err := Resolve(disks, d.Identity())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// same compares all that is known of the wanted disk.
 func same(d api.Disk, want run.Disk) bool {
-	return d.Serial == want.Serial && d.WWN == want.WWN && (want.Size == 0 || d.Size == want.Size)
+	return (want.Serial == "" || d.Serial == want.Serial) &&
+		(want.WWN == "" || d.WWN == want.WWN) &&
+		(want.Size == 0 || d.Size == want.Size)
 }
 
 // checkRule refuses rules that say nothing or contradict themselves.
