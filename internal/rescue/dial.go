@@ -16,14 +16,19 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
-// Timings of a connection. A dead peer is noticed after at most
-// keepaliveEvery + keepaliveWait.
-const (
-	dialTimeout      = 10 * time.Second
-	handshakeTimeout = 20 * time.Second
-	keepaliveEvery   = 5 * time.Second
-	keepaliveWait    = 10 * time.Second
-)
+// timing bounds how long a silent peer is waited for. A dead one is noticed
+// after at most keepaliveEvery + keepaliveWait.
+type timing struct {
+	dial, handshake               time.Duration
+	keepaliveEvery, keepaliveWait time.Duration
+}
+
+func defaultTiming() timing {
+	return timing{
+		dial: 10 * time.Second, handshake: 20 * time.Second,
+		keepaliveEvery: 5 * time.Second, keepaliveWait: 10 * time.Second,
+	}
+}
 
 // Options say how rescue systems are reached.
 type Options struct {
@@ -39,6 +44,7 @@ type Dialer struct {
 	publicKeys []string
 	agents     Agents
 	log        *zap.Logger
+	timing     timing
 }
 
 // NewDialer reads the keys. Every error is one that the operator can mend.
@@ -55,7 +61,7 @@ func NewDialer(o Options) (*Dialer, error) {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Dialer{keys: keys, publicKeys: publicKeys, agents: o.Agents, log: log}, nil
+	return &Dialer{keys: keys, publicKeys: publicKeys, agents: o.Agents, log: log, timing: defaultTiming()}, nil
 }
 
 func findKeys(o Options) (keySource, error) {
@@ -96,7 +102,7 @@ func (t Target) addr() string {
 // Connect logs in. Its errors are ErrNotAnswering, ErrAuth and ErrHostKey,
 // or the context's.
 func (d *Dialer) Connect(ctx context.Context, t Target) (*Session, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", t.addr())
+	conn, err := (&net.Dialer{Timeout: d.timing.dial}).DialContext(ctx, "tcp", t.addr())
 	if err != nil {
 		return nil, d.classify(ctx, t, login{}, err)
 	}
@@ -124,7 +130,7 @@ func (d *Dialer) handshake(ctx context.Context, conn net.Conn, t Target, seen *l
 	// A deadline and a closed connection are the only ways to end a handshake.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(d.timing.handshake)); err != nil {
 		return nil, err
 	}
 	done := func() {}

@@ -20,6 +20,7 @@ type Session struct {
 	hostKey string
 	agents  Agents
 	log     *zap.Logger
+	timing  timing
 	closed  chan struct{}
 	close   sync.Once
 
@@ -30,7 +31,7 @@ type Session struct {
 }
 
 func newSession(client *ssh.Client, t Target, hostKey string, d *Dialer) *Session {
-	s := &Session{client: client, target: t, hostKey: hostKey, agents: d.agents, log: d.log, closed: make(chan struct{})}
+	s := &Session{client: client, target: t, hostKey: hostKey, agents: d.agents, log: d.log, timing: d.timing, closed: make(chan struct{})}
 	go s.keepalive()
 	return s
 }
@@ -54,7 +55,7 @@ func (s *Session) Close() error {
 // keepalive ends the connection when the peer does not answer any more, so
 // that every call on it ends as well.
 func (s *Session) keepalive() {
-	ticker := time.NewTicker(keepaliveEvery)
+	ticker := time.NewTicker(s.timing.keepaliveEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -81,7 +82,7 @@ func (s *Session) ping() error {
 		return err
 	case <-s.closed:
 		return nil
-	case <-time.After(keepaliveWait):
+	case <-time.After(s.timing.keepaliveWait):
 		return errors.New("no answer to a keepalive")
 	}
 }

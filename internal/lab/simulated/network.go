@@ -1,0 +1,101 @@
+package simulated
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// network is the machine's cable. While it is out, connections are silent.
+type network struct {
+	mu sync.Mutex
+	up chan struct{} // closed while the network is there
+}
+
+func newNetwork() *network {
+	n := &network{up: make(chan struct{})}
+	close(n.up)
+	return n
+}
+
+func (n *network) set(up bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-n.up:
+		if !up {
+			n.up = make(chan struct{})
+		}
+	default:
+		if up {
+			close(n.up)
+		}
+	}
+}
+
+func (n *network) state() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.up
+}
+
+// wire is a connection over the machine's cable.
+type wire struct {
+	net.Conn
+	b      *boot
+	sent   *atomic.Int64 // both ways, over all connections of the boot
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read delivers nothing while the cable is out.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if waitErr := w.pass(n); waitErr != nil {
+		return 0, waitErr
+	}
+	return n, err
+}
+
+// Write sends nothing while the cable is out.
+func (w *wire) Write(p []byte) (int, error) {
+	if err := w.pass(len(p)); err != nil {
+		return 0, err
+	}
+	return w.Conn.Write(p)
+}
+
+// pass waits for the cable and counts what goes over it.
+func (w *wire) pass(n int) error {
+	select {
+	case <-w.b.m.net.state():
+	case <-w.closed:
+		return net.ErrClosed
+	}
+	if w.b.m.takeDrop(w.sent.Add(int64(n))) {
+		w.b.m.logf("network: connection cut")
+		w.Close()
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// takeDrop reports whether the connection is to be cut now, once.
+func (m *Machine) takeDrop(sent int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.faults.DropSSHAfter == 0 || sent < m.faults.DropSSHAfter {
+		return false
+	}
+	m.faults.DropSSHAfter = 0
+	return true
+}
+
+// Close resets the connection, as a machine that was reset does.
+func (w *wire) Close() error {
+	w.once.Do(func() { close(w.closed) })
+	if tcp, ok := w.Conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	return w.Conn.Close()
+}

@@ -1,0 +1,377 @@
+package rescue_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+	"github.com/ironlot/ironlot/internal/rescue"
+)
+
+const password = "correct horse battery staple"
+
+// bench is a machine of the lab and who may log in to it.
+type bench struct {
+	machine *simulated.Machine
+	dialer  *rescue.Dialer
+	asked   atomic.Int32 // times the password was fetched
+}
+
+func newBench(t *testing.T, change ...func(*simulated.Options)) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	options := simulated.Options{
+		Name:      "one",
+		Address:   fmt.Sprintf("127.%d.%d.%d", 64+mathrand.IntN(64), mathrand.IntN(256), 1+mathrand.IntN(250)),
+		Dir:       filepath.Join(dir, "machine"),
+		Delivered: simulated.RAID1,
+		Disks: []simulated.DiskSpec{
+			{Serial: "LAB-A", Size: 256 * layout.MiB}, {Serial: "LAB-B", Size: 256 * layout.MiB},
+		},
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	machine, err := simulated.New(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, machine.Close()) })
+
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(private, "")
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, "key"), string(pem.EncodeToMemory(block)))
+	write(t, filepath.Join(dir, "agent-linux-amd64"), strings.Repeat("an agent ", 100_000))
+	agents, err := rescue.FindAgents(dir)
+	require.NoError(t, err)
+	dialer, err := rescue.NewDialer(rescue.Options{KeyFile: filepath.Join(dir, "key"), Agents: agents})
+	require.NoError(t, err)
+	return &bench{machine: machine, dialer: dialer}
+}
+
+func (b *bench) bootRescue(t *testing.T) {
+	t.Helper()
+	b.boot(t, "rescue")
+}
+
+func (b *bench) boot(t *testing.T, user string) {
+	t.Helper()
+	require.NoError(t, b.machine.PowerOn(hardware.BootRescue, hardware.Rescue{
+		User: user, Password: password, AuthorizedKeys: b.dialer.PublicKeys(),
+	}))
+	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InRescue))
+}
+
+func (b *bench) target() rescue.Target {
+	return rescue.Target{
+		Address: b.machine.Address(), Port: 2222, User: "rescue",
+		Password: func(context.Context) (string, error) {
+			b.asked.Add(1)
+			return password, nil
+		},
+	}
+}
+
+func (b *bench) connect(t *testing.T, target rescue.Target) *rescue.Session {
+	t.Helper()
+	s, err := b.dialer.Connect(t.Context(), target)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// commands lists what the machine's shell was given in all boots.
+func (b *bench) commands() []string {
+	var all []string
+	for _, boot := range b.machine.Boots() {
+		all = append(all, boot.Commands...)
+	}
+	return all
+}
+
+func TestTheHostKeyIsPinnedForTheBoot(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+	first := b.connect(t, b.target())
+	require.Equal(t, b.machine.Boots()[0].HostKey, first.HostKey())
+	require.Equal(t, "rescue", first.User())
+	id, err := first.BootID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, b.machine.Boots()[0].ID, id)
+
+	pinned := b.target()
+	pinned.HostKey = first.HostKey()
+	b.connect(t, pinned)
+
+	b.bootRescue(t)
+	_, err = b.dialer.Connect(t.Context(), pinned)
+	require.ErrorIs(t, err, rescue.ErrHostKey)
+	require.Equal(t, fault.RescueLost, fault.ClassOf(err))
+	second := b.connect(t, b.target())
+	require.NotEqual(t, first.HostKey(), second.HostKey())
+
+	_, err = first.BootID(t.Context())
+	require.ErrorIs(t, err, rescue.ErrTransport, "the old connection is dead")
+	require.Equal(t, fault.Transient, fault.ClassOf(err))
+}
+
+func TestWhoIsNotAnswering(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.dialer.Hurry(time.Second, 200*time.Millisecond)
+
+	_, err := b.dialer.Connect(t.Context(), b.target())
+	require.ErrorIs(t, err, rescue.ErrNotAnswering, "powered off")
+	require.Equal(t, fault.Transient, fault.ClassOf(err))
+
+	for name, greet := range map[string]string{"silent": "", "not SSH": "220 mail.example.com ESMTP\r\n", "cut": "bye"} {
+		_, err := b.dialer.Connect(t.Context(), strangerTarget(t, greet, name == "cut"))
+		require.ErrorIs(t, err, rescue.ErrNotAnswering, name)
+		require.Equal(t, fault.Transient, fault.ClassOf(err), name)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = b.dialer.Connect(ctx, strangerTarget(t, "", false))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// strangerTarget is somebody who does not speak SSH.
+func strangerTarget(t *testing.T, greeting string, cut bool) rescue.Target {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, greeting)
+			if cut {
+				conn.Close()
+			}
+		}
+	}()
+	return rescue.Target{Address: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, User: "rescue"}
+}
+
+func TestTheOldSystemRefusesTheLogin(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(o *simulated.Options) { o.Faults.OldSystem = true })
+	require.NoError(t, b.machine.PowerOn(hardware.BootRescue, hardware.Rescue{
+		User: "rescue", Password: password, AuthorizedKeys: b.dialer.PublicKeys(),
+	}))
+	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InOS))
+	_, err := b.dialer.Connect(t.Context(), b.target())
+	require.ErrorIs(t, err, rescue.ErrAuth)
+	require.NotErrorIs(t, err, rescue.ErrNotAnswering)
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
+}
+
+func TestLoginWithAnSSHAgent(t *testing.T) {
+	t.Parallel()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	ring := agent.NewKeyring()
+	require.NoError(t, ring.Add(agent.AddedKey{PrivateKey: private}))
+	b := newBench(t)
+	b.dialer, err = rescue.NewDialer(rescue.Options{AgentSocket: serveAgent(t, ring)})
+	require.NoError(t, err)
+	b.bootRescue(t)
+	_, err = b.connect(t, b.target()).BootID(t.Context())
+	require.NoError(t, err)
+}
+
+func TestTheAgentIsUploadedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+	for range 2 {
+		s := b.connect(t, b.target())
+		require.NoError(t, s.EnsureAgent(t.Context()))
+		require.NoError(t, s.EnsureAgent(t.Context()), "costs nothing")
+		inventory, err := s.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, b.machine.Boots()[0].ID, inventory.BootID)
+		require.True(t, inventory.Root.InRAM)
+		require.Len(t, inventory.Disks, 2)
+	}
+	require.EqualValues(t, 2, b.asked.Load(), "the password is fetched once a session")
+	require.Len(t, agentFiles(t, b), 1)
+	for _, command := range b.commands() {
+		require.NotContains(t, command, password)
+		require.NotContains(t, command, "correct")
+	}
+	require.Contains(t, strings.Join(b.commands(), "\n"), "sudo -k -S -p '' -- /home/rescue/.ironlot/agent-")
+}
+
+// agentFiles lists the uploaded files, and checks that nobody else can read
+// them.
+func agentFiles(t *testing.T, b *bench) []string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(b.machine.DiskPath(1)), "ram/*/root/home/rescue/.ironlot"))
+	require.NoError(t, err)
+	require.Len(t, dirs, 1)
+	info, err := os.Stat(dirs[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	names, err := filepath.Glob(filepath.Join(dirs[0], "*"))
+	require.NoError(t, err)
+	return names
+}
+
+func TestABrokenAgentIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+	require.NoError(t, b.connect(t, b.target()).EnsureAgent(t.Context()))
+	file := agentFiles(t, b)[0]
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, make([]byte, len(whole)), 0o700))
+
+	require.NoError(t, b.connect(t, b.target()).EnsureAgent(t.Context()))
+	again, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, whole, again)
+	require.Len(t, agentFiles(t, b), 1)
+}
+
+func TestAMachineWithoutAnAgentForIt(t *testing.T) {
+	t.Parallel()
+	for machine, says := range map[string]string{"aarch64": "agent-linux-arm64", "riscv64": "no agent"} {
+		b := newBench(t, func(o *simulated.Options) { o.Machine = machine })
+		b.bootRescue(t)
+		err := b.connect(t, b.target()).EnsureAgent(t.Context())
+		require.ErrorContains(t, err, says)
+		require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
+		require.Equal(t, []string{"uname -m"}, b.commands(), "nothing else is tried")
+	}
+}
+
+func TestSudo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+
+	fetched := 0
+	target := b.target()
+	target.Password = func(context.Context) (string, error) {
+		fetched++
+		return fmt.Sprintf("wrong-%d", fetched), nil
+	}
+	err := b.connect(t, target).EnsureAgent(t.Context())
+	require.ErrorIs(t, err, rescue.ErrSudo)
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
+	require.Equal(t, 2, fetched, "a refused password is fetched once more")
+	require.NotContains(t, fmt.Sprintf("%+v", err), "wrong-")
+
+	target.Password = func(context.Context) (string, error) {
+		fetched++
+		return map[bool]string{true: "of the boot before", false: password}[fetched == 3], nil
+	}
+	require.NoError(t, b.connect(t, target).EnsureAgent(t.Context()))
+
+	refused := errors.New("the provider is down")
+	target.Password = func(context.Context) (string, error) { return "", refused }
+	require.ErrorIs(t, b.connect(t, target).EnsureAgent(t.Context()), refused)
+	target.Password = nil
+	require.ErrorContains(t, b.connect(t, target).EnsureAgent(t.Context()), "needs a password")
+	target.Password = func(context.Context) (string, error) { return "two\nlines", nil }
+	require.ErrorContains(t, b.connect(t, target).EnsureAgent(t.Context()), "line break")
+	for _, command := range b.commands() {
+		require.NotContains(t, command, "wrong")
+	}
+}
+
+func TestSudoWithoutPassword(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(o *simulated.Options) { o.NoPassword = true })
+	b.bootRescue(t)
+	s := b.connect(t, b.target())
+	require.NoError(t, s.EnsureAgent(t.Context()))
+	_, err := s.Inspect(t.Context())
+	require.NoError(t, err)
+}
+
+func TestRootNeedsNoSudo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.boot(t, "root")
+	target := b.target()
+	target.User, target.Password = "root", nil
+	s := b.connect(t, target)
+	require.NoError(t, s.EnsureAgent(t.Context()))
+	_, err := s.Inspect(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(b.commands(), "\n"), "sudo")
+}
+
+func TestASilentPeerIsNoticed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.dialer.Hurry(50*time.Millisecond, 200*time.Millisecond)
+	b.bootRescue(t)
+	s := b.connect(t, b.target())
+	b.machine.SetNetwork(false)
+	_, err := s.BootID(t.Context())
+	require.ErrorIs(t, err, rescue.ErrTransport)
+
+	b.machine.SetNetwork(true)
+	_, err = b.connect(t, b.target()).BootID(t.Context())
+	require.NoError(t, err)
+}
+
+func TestTheContextEndsAWaitAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+	s := b.connect(t, b.target())
+	b.machine.SetNetwork(false)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := s.BootID(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Error(t, s.EnsureAgent(ctx))
+	require.Less(t, time.Since(begin), 3*time.Second)
+}
+
+func TestOddWordsNeverReachTheShell(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.bootRescue(t)
+	s := b.connect(t, b.target())
+	require.NoError(t, s.EnsureAgent(t.Context()))
+	before := len(b.commands())
+	for _, odd := range []string{"", "a b", "$(reboot)", "a;b", "../x", "-f", "'", strings.Repeat("x", 129)} {
+		_, err := s.JobStatus(t.Context(), "boot", odd)
+		require.Error(t, err, odd)
+		_, err = s.CancelJob(t.Context(), odd, "key")
+		require.Error(t, err, odd)
+		require.Error(t, s.Reset(t.Context(), odd), odd)
+	}
+	require.Len(t, b.commands(), before)
+}
