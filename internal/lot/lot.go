@@ -88,7 +88,7 @@ func Parse(path string, data []byte) (*Lot, error) {
 func parseYAML(j *journal, data []byte) *yaml.Node {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
-		j.add(place{}, "is empty; `ironlot schema` and the examples show what belongs into a lot file")
+		j.add(place{}, "is empty; `starter schema` and the examples show what belongs into a lot file")
 		return nil
 	case !utf8.Valid(data):
 		j.add(place{}, "is not UTF-8 text; save it as UTF-8")
@@ -102,7 +102,7 @@ func parseYAML(j *journal, data []byte) *yaml.Node {
 		return nil
 	}
 	if len(document.Content) != 1 || document.Content[0].ShortTag() == "!!null" {
-		j.add(place{}, "holds no value; `ironlot schema` and the examples show what belongs into a lot file")
+		j.add(place{}, "holds no value; `starter schema` and the examples show what belongs into a lot file")
 		return nil
 	}
 	switch err := decoder.Decode(&more); {

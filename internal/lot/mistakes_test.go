@@ -19,8 +19,8 @@ func mistakes() []mistake {
 // shapeMistakes are those of YAML and of the file's structure.
 func shapeMistakes() []mistake {
 	return []mistake{
-		{name: "empty", text: " \n", want: []string{"lot.yaml: is empty; `ironlot schema` and the examples show what belongs into a lot file"}},
-		{name: "comments", text: "# nothing\n", want: []string{"lot.yaml: holds no value; `ironlot schema` and the examples show what belongs into a lot file"}},
+		{name: "empty", text: " \n", want: []string{"lot.yaml: is empty; `starter schema` and the examples show what belongs into a lot file"}},
+		{name: "comments", text: "# nothing\n", want: []string{"lot.yaml: holds no value; `starter schema` and the examples show what belongs into a lot file"}},
 		{name: "list", text: "- a\n", want: []string{"lot.yaml:1:1: must be a mapping (key: value lines), not a list"}, schema: true},
 		{name: "word", text: "hello\n", want: []string{`lot.yaml:1:1: must be a mapping (key: value lines), not "hello"`}, schema: true},
 		{name: "all missing", text: "name: x\n", want: []string{
