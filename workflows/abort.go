@@ -56,7 +56,7 @@ func (n *node) stopJob(ctx workflow.Context, p phase) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           run.TaskQueue,
 		StartToCloseTimeout: 2 * time.Minute,
-		HeartbeatTimeout:    heartbeatTimeout,
+		HeartbeatTimeout:    run.HeartbeatTimeout,
 		Summary:             clip(n.in.Node.Name+": stop the job on the machine", maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6,

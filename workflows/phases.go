@@ -59,12 +59,6 @@ func fixed(d time.Duration) func(run.Timeouts) time.Duration {
 }
 
 const (
-	// A dead worker is noticed after this time. Activities heartbeat at
-	// least every 5 s.
-	heartbeatTimeout = 30 * time.Second
-	// An activity bounds its own waiting and says what it waited for; this
-	// much later the server ends an attempt that does not even do that.
-	attemptGrace = 5 * time.Minute
 	// The last resort for a phase with all its attempts. It is long because
 	// it also runs while no worker is up, which is no fault of the machine.
 	phaseLimit = 7 * 24 * time.Hour
@@ -77,9 +71,9 @@ const (
 func (p phase) options(node run.Node) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              p.queue,
-		StartToCloseTimeout:    p.bound(node.Timeouts) + attemptGrace,
+		StartToCloseTimeout:    p.bound(node.Timeouts) + run.AttemptGrace,
 		ScheduleToCloseTimeout: phaseLimit,
-		HeartbeatTimeout:       heartbeatTimeout,
+		HeartbeatTimeout:       run.HeartbeatTimeout,
 		WaitForCancellation:    true,
 		Summary:                clip(node.Name+": "+p.does, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{

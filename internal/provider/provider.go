@@ -55,3 +55,7 @@ type Provider interface {
 	Start(ctx context.Context, zone, serverID string, boot BootType, sshKeyIDs []string) error
 	Stop(ctx context.Context, zone, serverID string) error
 }
+
+// StatusStopped is the Status of a server that is powered off: it is started
+// rather than rebooted.
+const StatusStopped = "stopped"

@@ -93,6 +93,7 @@ type Booted struct {
 	AskedAt time.Time `json:"askedAt,omitzero"`
 	Version string    `json:"version,omitempty"` // Talos version, when it tells
 	State   string    `json:"state"`             // maintenance, configured
+	At      time.Time `json:"at"`                // when it answered
 }
 
 // Applied is the config's arrival on the node.

@@ -51,11 +51,14 @@ type Progress struct {
 // Intent is a request that must not be sent twice, recorded with Temporal
 // before it is sent.
 type Intent struct {
-	Action  string    `json:"action"`
+	Action  string    `json:"action"` // for people
 	At      time.Time `json:"at"`
 	Attempt int32     `json:"attempt"`
-	Sent    bool      `json:"sent"`             // the provider accepted it
-	Before  string    `json:"before,omitempty"` // what was seen before: boot ID, boot type
+	Sent    bool      `json:"sent"` // the provider accepted it
+	// What was seen before: the boot type that the provider showed, and the
+	// boot that answered (empty when none did).
+	BootType string `json:"bootType,omitempty"`
+	Boot     string `json:"boot,omitempty"`
 }
 
 // Node control, by update (validated) or by plain signal of the same name.

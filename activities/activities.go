@@ -1,0 +1,79 @@
+// Package activities holds one activity for each phase of a run, each in a
+// file of its own. An activity may be run again, by another worker, against
+// a half-done server: it looks first, does what is missing, and is done only
+// when it has seen the effect.
+package activities
+
+import (
+	"context"
+	"net/http"
+
+	"filippo.io/age"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Config is what the activities work with.
+type Config struct {
+	Provider   provider.Provider
+	Dialer     *rescue.Dialer
+	Identities []age.Identity // open what the starter sealed
+	HTTP       *http.Client   // looks at the image during preflight
+	// Record writes heartbeat details to Temporal before it returns, as
+	// client.Client.RecordActivityHeartbeat does.
+	Record func(ctx context.Context, taskToken []byte, details ...any) error
+}
+
+// Activities are the phases' activities.
+type Activities struct {
+	provider   provider.Provider
+	dialer     *rescue.Dialer
+	identities []age.Identity
+	http       *http.Client
+	record     func(ctx context.Context, taskToken []byte, details ...any) error
+}
+
+// New makes the activities.
+func New(c Config) *Activities {
+	return &Activities{provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP, record: c.Record}
+}
+
+// RegisterMachine registers the activities that work on machines and nodes,
+// for the task queue run.TaskQueue.
+func (a *Activities) RegisterMachine(r worker.ActivityRegistry) {
+	a.register(r, string(run.WaitSSH), a.waitSSH)
+	a.register(r, string(run.DiskPrep), a.diskPrep)
+	a.register(r, string(run.Stage), a.stage)
+	a.register(r, string(run.Write), a.write)
+	a.register(r, string(run.SysrqReset), a.sysrqReset)
+	a.register(r, string(run.ApplyConfig), a.applyConfig)
+	a.register(r, string(run.WaitReady), a.waitReady)
+	a.register(r, run.ActivityStopJob, a.stopJob)
+}
+
+// RegisterProvider registers the activities that ask the provider for
+// something, for the task queue run.ProviderTaskQueue.
+func (a *Activities) RegisterProvider(r worker.ActivityRegistry) {
+	a.register(r, string(run.Preflight), a.preflight)
+	a.register(r, string(run.RebootRescue), a.rebootRescue)
+	a.register(r, string(run.BootNormal), a.bootNormal)
+}
+
+// phaseFunc does a phase: it heartbeats through the beat and returns a fault.
+type phaseFunc func(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error)
+
+func (a *Activities) register(r worker.ActivityRegistry, name string, do phaseFunc) {
+	r.RegisterActivityWithOptions(func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
+		ctx, b := a.startBeat(ctx)
+		defer b.stop()
+		out, err := do(ctx, b, in)
+		if err != nil {
+			return run.PhaseOutput{}, report(ctx, err)
+		}
+		return out, nil
+	}, activity.RegisterOptions{Name: name})
+}

@@ -1,0 +1,185 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/talos"
+)
+
+const (
+	// settlesWithin is how long a node may go on showing maintenance, or
+	// another certificate, after it took a config; real Talos takes some 10 s.
+	settlesWithin = 2 * time.Minute
+	// provesWithin is how long mTLS is waited for after the node took the
+	// config and closed maintenance. A worker opens its API only once it has
+	// reached a control plane: that is wait-ready's to wait for.
+	provesWithin = 30 * time.Second
+)
+
+// applying is one attempt to bring the config to the node.
+type applying struct {
+	in      run.PhaseInput
+	secrets *secrets
+	commit  func(*run.Intent) error // records with Temporal that the config is sent
+	taken   time.Time               // the node said that it took the config
+	sent    time.Time               // the config was sent, the answer is lost or yes
+	left    bool                    // maintenance was seen to end after that
+	foreign time.Time               // since when another cluster's certificate shows
+}
+
+// applyConfig proves that the node has taken the config and left
+// maintenance. It sends the config only to a node in maintenance, and only
+// again when it is sure that it has not arrived.
+func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	s, err := a.open(in)
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	p := &applying{in: in, secrets: s, commit: func(it *run.Intent) error { return b.commit(ctx, it) }}
+	if it := b.intent(); it != nil {
+		p.sent = it.At // an earlier attempt sent it; whether it arrived is to be seen
+	}
+	for deadline := bound(ctx); ; {
+		seen, err := talos.Probe(ctx, talosAddr(in))
+		if err != nil {
+			return run.PhaseOutput{}, err
+		}
+		b.step("Talos API: " + string(seen.State))
+		out, done, err := p.step(ctx, seen)
+		if err != nil || done {
+			return out, err
+		}
+		if time.Now().After(deadline) {
+			return run.PhaseOutput{}, p.late(seen)
+		}
+		if err := sleep(ctx, machinePoll); err != nil {
+			return run.PhaseOutput{}, err
+		}
+	}
+}
+
+// step acts on one look at the node.
+func (p *applying) step(ctx context.Context, seen talos.Observation) (out run.PhaseOutput, done bool, err error) {
+	switch seen.State {
+	case talos.Maintenance:
+		if !p.sent.IsZero() && time.Since(p.sent) < settlesWithin {
+			return out, false, nil // it took the config, or may have
+		}
+		return out, false, p.send(ctx)
+	case talos.Configured:
+		p.left = true
+		return p.prove(ctx)
+	default:
+		p.left = p.left || !p.sent.IsZero()
+		if p.left && !p.taken.IsZero() && time.Since(p.taken) > provesWithin {
+			return p.done(false), true, nil
+		}
+		return out, false, nil
+	}
+}
+
+func (p *applying) send(ctx context.Context) error {
+	sent := time.Now()
+	if err := p.commit(&run.Intent{Action: "apply the config", At: sent.UTC()}); err != nil {
+		return err
+	}
+	outcome, err := talos.Apply(ctx, talosAddr(p.in), p.secrets.config.Bytes)
+	switch outcome {
+	case talos.Accepted:
+		p.sent, p.taken = sent, time.Now()
+		return nil
+	case talos.Unknown:
+		p.sent = sent
+		return nil
+	default: // refused, or never asked
+		p.sent = time.Time{}
+		if err := p.commit(nil); err != nil {
+			return err
+		}
+		if fault.ClassOf(err) == fault.Transient {
+			return nil // look again
+		}
+		return err
+	}
+}
+
+// prove looks over mTLS whether the node runs exactly the lot's config.
+func (p *applying) prove(ctx context.Context) (out run.PhaseOutput, done bool, err error) {
+	c, err := talos.Dial(ctx, talosAddr(p.in), p.secrets.client)
+	switch {
+	case errors.Is(err, talos.ErrForeignIdentity):
+		if p.foreign.IsZero() {
+			p.foreign = time.Now()
+		}
+		if time.Since(p.foreign) > settlesWithin {
+			return out, false, foreignNode(p.in)
+		}
+		return out, false, nil
+	case err != nil && fault.ClassOf(err) == fault.Transient:
+		return out, false, ctx.Err()
+	case err != nil:
+		return out, false, err
+	}
+	defer func() { _ = c.Close() }()
+	p.foreign = time.Time{}
+	if err := sameConfig(ctx, c, p.in, p.secrets); err != nil {
+		if fault.ClassOf(err) == fault.Transient {
+			return out, false, ctx.Err()
+		}
+		return out, false, err
+	}
+	return p.done(p.sent.IsZero()), true, nil
+}
+
+func (p *applying) done(already bool) run.PhaseOutput {
+	facts := p.in.Facts
+	facts.Applied = &run.Applied{ConfigSHA256: p.secrets.config.SHA256, Already: already}
+	how := "config " + short(p.secrets.config.SHA256) + " taken, maintenance is over"
+	if already {
+		how = "the node has config " + short(p.secrets.config.SHA256) + " already"
+	}
+	if open := facts.Booted; open != nil && !p.taken.IsZero() {
+		facts.Applied.WindowSeconds = p.taken.Sub(open.At).Seconds()
+		how += fmt.Sprintf(" (maintenance was open for %.1f s)", facts.Applied.WindowSeconds)
+	}
+	return run.PhaseOutput{Facts: facts, Summary: how}
+}
+
+func (p *applying) late(seen talos.Observation) error {
+	if p.sent.IsZero() {
+		return fault.Operator("look at the server's console, then retry; retry --from boot-normal boots it again",
+			"the Talos API of node %s at %s took no config within %s (last seen: %s)",
+			p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
+	}
+	return fault.Operator("look at the server's console, then retry, which looks at the node first and repeats nothing blindly",
+		"node %s at %s was sent its config and did not show within %s that it runs it (last seen: %s)",
+		p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
+}
+
+func foreignNode(in run.PhaseInput) error {
+	return fault.Operator("treat the machine as taken by somebody else: look at it, then retry --from reboot-rescue to install it again",
+		"the node at %s shows a certificate of another cluster: it runs a config that is not this lot's", talosAddr(in))
+}
+
+// sameConfig compares what the node runs with the lot's config. A client
+// without the admin role may not read it; the cluster's certificate is the
+// proof then.
+func sameConfig(ctx context.Context, c *talos.Client, in run.PhaseInput, s *secrets) error {
+	if !s.client.Admin() {
+		return nil
+	}
+	sum, err := c.ConfigSHA256(ctx)
+	if err != nil {
+		return err
+	}
+	if sum != s.config.SHA256 {
+		return fault.Operator("apply the lot's config by hand with talosctl, or retry --from reboot-rescue to install the node again",
+			"node %s runs config %s of this cluster, not the lot's %s", in.Node.Name, short(sum), short(s.config.SHA256))
+	}
+	return nil
+}

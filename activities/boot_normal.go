@@ -1,0 +1,112 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/talos"
+)
+
+const (
+	// talosBoot stands for a Talos that answers where rescue has a boot ID.
+	talosBoot = "talos"
+	// rebootShows is how long after a reboot a Talos from before it cannot
+	// still be the one that answers.
+	rebootShows = 3 * time.Minute
+)
+
+// talosAddr is where the node's Talos API is.
+func talosAddr(in run.PhaseInput) string {
+	return net.JoinHostPort(in.Facts.Address, strconv.Itoa(in.Node.TalosPort))
+}
+
+// up reports whether a Talos API answers, in whatever state.
+func up(o talos.Observation) bool {
+	return o.State == talos.Maintenance || o.State == talos.Configured
+}
+
+// bootNormal proves that the provider accepted the boot type normal, asked
+// for once, and that Talos answers from the written disk.
+func (a *Activities) bootNormal(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	asked, before, err := a.ensureNormalBoot(ctx, b, in)
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	return a.waitTalos(ctx, b, in, asked, before == talosBoot)
+}
+
+// ensureNormalBoot asks for the boot unless it has been asked for. It gives
+// the time of the request and what answered before it.
+func (a *Activities) ensureNormalBoot(ctx context.Context, b *beat, in run.PhaseInput) (asked time.Time, before string, err error) {
+	b.step("looking at the server")
+	for {
+		server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
+		if err != nil {
+			return asked, "", err
+		}
+		if err := unusable(in, server); err != nil {
+			return asked, "", err
+		}
+		seen := rebootSeen{want: provider.BootNormal, server: server, intent: b.intent()}
+		if seen.intent != nil {
+			seen.since = time.Since(seen.intent.At)
+		}
+		if now, err := talos.Probe(ctx, talosAddr(in)); err != nil {
+			return asked, "", err
+		} else if up(now) {
+			seen.boot = talosBoot
+		}
+		switch judgeReboot(seen) {
+		case rebootAsked:
+			return seen.intent.At, seen.intent.Boot, nil
+		case rebootAsk:
+			b.step("asking for a boot from the disk")
+			at, err := a.askReboot(ctx, b, in, seen)
+			return at, seen.boot, err
+		case rebootWait:
+			b.step(fmt.Sprintf("waiting: the server is %q at the provider", server.Status))
+		}
+		if time.Now().After(bound(ctx)) {
+			return asked, "", fault.Operator("look at the server in the provider's console, then retry",
+				"server %s stayed %q at the provider for too long", in.Node.ServerName, server.Status)
+		}
+		if err := sleep(ctx, providerPoll); err != nil {
+			return asked, "", err
+		}
+	}
+}
+
+// waitTalos waits for the Talos API of the boot that was asked for. A Talos
+// that answered before the request must have been seen away, or so much time
+// has passed that it cannot be the same boot.
+func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, asked time.Time, wasUp bool) (run.PhaseOutput, error) {
+	b.step("waiting for the Talos API")
+	for deadline := bound(ctx); ; {
+		seen, err := talos.Probe(ctx, talosAddr(in))
+		if err != nil {
+			return run.PhaseOutput{}, err
+		}
+		wasUp = wasUp && up(seen) && time.Since(asked) < rebootShows
+		if up(seen) && !wasUp {
+			facts := in.Facts
+			facts.Booted = &run.Booted{AskedAt: asked, Version: seen.Version, State: string(seen.State), At: time.Now().UTC()}
+			return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("Talos %s answers: %s", seen.Version, seen.State)}, nil
+		}
+		if time.Now().After(deadline) {
+			return run.PhaseOutput{}, fault.Operator(
+				"look at the server's console; retry boots it again, retry --from reboot-rescue installs it again",
+				"no Talos API answered at %s within %s of the boot from the disk (last seen: %s)",
+				talosAddr(in), in.Node.Timeouts.NormalBootOr(), seen.State)
+		}
+		b.step("waiting for the Talos API: " + string(seen.State))
+		if err := sleep(ctx, machinePoll); err != nil {
+			return run.PhaseOutput{}, err
+		}
+	}
+}

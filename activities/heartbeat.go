@@ -1,0 +1,129 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// beatEvery keeps the heartbeat going while nothing changes. The SDK
+// throttles what comes faster than the worker's limit.
+const beatEvery = 5 * time.Second
+
+// beat is an activity's heartbeat: what it does now, and what a later
+// attempt must know.
+type beat struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	record func(ctx context.Context, taskToken []byte, details ...any) error
+	done   chan struct{}
+	ended  sync.WaitGroup
+
+	mu       sync.Mutex
+	progress run.Progress
+}
+
+// startBeat starts the heartbeat of an attempt, with what the attempt before
+// left behind. The context ends when Temporal cancels the activity or the
+// worker stops; its cause tells which.
+func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	b := &beat{ctx: ctx, cancel: cancel, record: a.record, done: make(chan struct{})}
+	if activity.HasHeartbeatDetails(ctx) {
+		var last run.Progress
+		if activity.GetHeartbeatDetails(ctx, &last) == nil {
+			b.progress.Intent = last.Intent
+		}
+	}
+	b.ended.Go(func() { b.keepAlive(activity.GetWorkerStopChannel(ctx)) })
+	return ctx, b
+}
+
+func (b *beat) keepAlive(workerStops <-chan struct{}) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.done:
+			return
+		case <-workerStops:
+			b.cancel(errWorkerStops)
+			return
+		case <-tick.C:
+			b.send()
+		}
+	}
+}
+
+func (b *beat) stop() {
+	close(b.done)
+	b.ended.Wait()
+	b.cancel(nil)
+}
+
+// set shows what the activity does now.
+func (b *beat) set(p run.Progress) {
+	b.mu.Lock()
+	p.Intent, p.At = b.progress.Intent, time.Now().UTC()
+	b.progress = p
+	b.mu.Unlock()
+	b.send()
+}
+
+// step shows what the activity does now, in a few words.
+func (b *beat) step(text string) { b.set(run.Progress{Step: text}) }
+
+func (b *beat) send() {
+	b.mu.Lock()
+	p := b.progress
+	b.mu.Unlock()
+	activity.RecordHeartbeat(b.ctx, p)
+}
+
+// intent is the request that an earlier attempt recorded, nil when none did.
+func (b *beat) intent() *run.Intent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.progress.Intent
+}
+
+// commit writes an intent to Temporal and returns when it is kept there.
+func (b *beat) commit(ctx context.Context, it *run.Intent) error {
+	b.mu.Lock()
+	b.progress.Intent, b.progress.At = it, time.Now().UTC()
+	p := b.progress
+	b.mu.Unlock()
+	if err := b.record(ctx, activity.GetInfo(ctx).TaskToken, p); err != nil {
+		return fault.Retry("Temporal did not record the intent to %s, so it was not asked for: %w", action(it), err)
+	}
+	return nil
+}
+
+func action(it *run.Intent) string {
+	if it == nil {
+		return "go on"
+	}
+	return it.Action
+}
+
+// bound is when the attempt must have ended by itself.
+func bound(ctx context.Context) time.Time {
+	return activity.GetInfo(ctx).Deadline.Add(-run.AttemptGrace)
+}
+
+// sleep waits, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

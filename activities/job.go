@@ -1,0 +1,146 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// maxJobs bounds how many jobs one pass through a phase starts on a boot:
+// each stands for one that failed in passing or whose process died.
+const maxJobs = 4
+
+// runJob brings a job to its end on the run's rescue boot: it attaches to
+// the job when it is there already, and outlives cut connections. A job that
+// failed in passing is started again under the next key; the agent's lock
+// keeps the jobs of all keys apart.
+func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spec api.JobSpec) (api.JobResult, error) {
+	for n := 1; ; {
+		status, err := a.attach(ctx, b, in, jobKey(in, n), spec)
+		switch {
+		case errors.Is(err, rescue.ErrTransport) && ctx.Err() == nil:
+			b.step("connection lost, the job goes on: connecting again")
+			continue
+		case err != nil:
+			return api.JobResult{}, err
+		}
+		err = outcome(in, status)
+		if err == nil {
+			return *status.Result, nil
+		}
+		if fault.ClassOf(err) != fault.Transient || n == maxJobs {
+			return api.JobResult{}, err
+		}
+		n++
+		b.step("starting the job again: " + clipEnd(err.Error(), 200))
+		if err := sleep(ctx, time.Second); err != nil {
+			return api.JobResult{}, err
+		}
+	}
+}
+
+// jobKey is the key of the n-th job of a pass through a phase.
+func jobKey(in run.PhaseInput, n int) string { return fmt.Sprintf("%s.%d", in.Key, n) }
+
+// attach starts the job or finds it, and follows it to its end.
+func (a *Activities) attach(ctx context.Context, b *beat, in run.PhaseInput, key string, spec api.JobSpec) (api.JobStatus, error) {
+	s, err := a.connectPinned(ctx, b, in)
+	if err != nil {
+		return api.JobStatus{}, err
+	}
+	defer s.Close()
+	bootID := in.Facts.Rescue.BootID
+	status, err := s.StartJob(ctx, bootID, key, spec)
+	if err != nil || status.State != api.JobRunning {
+		return status, err
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, bound(ctx), errTooLong)
+	defer cancel()
+	status, err = s.FollowJob(ctx, bootID, key, func(st api.JobStatus) { b.set(progressOf(st)) })
+	if errors.Is(context.Cause(ctx), errTooLong) {
+		return status, a.tooLong(b.ctx, s, in, key, status)
+	}
+	return status, err
+}
+
+var errTooLong = errors.New("the job takes too long")
+
+// tooLong stops a job that has used up its time.
+func (a *Activities) tooLong(ctx context.Context, s *rescue.Session, in run.PhaseInput, key string, last api.JobStatus) error {
+	remedy := "look at the log's end, raise the lot's timeout for this phase if the machine is just slow, then retry"
+	err := fault.Operator(remedy, "%s on server %s was still at %q when its time was up", last.Kind, in.Node.ServerName, last.Progress.Step)
+	if _, cancelErr := s.CancelJob(ctx, in.Facts.Rescue.BootID, key); cancelErr != nil {
+		err = fault.Operator(remedy, "%s on server %s was still at %q when its time was up, and could not be stopped: %w",
+			last.Kind, in.Node.ServerName, last.Progress.Step, cancelErr)
+	}
+	return err.WithTail(logTail(last))
+}
+
+// outcome is the error of a job that has ended, nil when it succeeded.
+func outcome(in run.PhaseInput, st api.JobStatus) error {
+	switch {
+	case st.State == api.JobSucceeded && st.Result != nil:
+		return nil
+	case st.Error != nil:
+		f, _ := fault.As(st.Error.Err())
+		if f.Tail == "" {
+			f = f.WithTail(logTail(st))
+		}
+		return f
+	default:
+		return fault.Retry("%s on server %s ended as %s without a result", st.Kind, in.Node.ServerName, st.State).WithTail(logTail(st))
+	}
+}
+
+// logTail is the end of a job's log as text.
+func logTail(st api.JobStatus) string {
+	var b strings.Builder
+	for _, e := range st.Log {
+		fmt.Fprintf(&b, "%s %s %s", e.At.UTC().Format(time.TimeOnly), e.Event, e.Text)
+		if len(e.Args) > 0 {
+			fmt.Fprintf(&b, " %q", e.Args)
+		}
+		if e.Exit != nil {
+			fmt.Fprintf(&b, " exit %d", *e.Exit)
+		}
+		if e.Output != "" {
+			fmt.Fprintf(&b, ": %s", e.Output)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func progressOf(st api.JobStatus) run.Progress {
+	return run.Progress{Step: st.Progress.Step, Done: st.Progress.Done, Total: st.Progress.Total, Rate: st.Progress.Rate}
+}
+
+// stopJob stops whatever job of a pass still runs, after an abort.
+func (a *Activities) stopJob(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	s, err := a.connectPinned(ctx, b, in)
+	if fault.ClassOf(err) == fault.RescueLost && err != nil {
+		return run.PhaseOutput{Summary: "the boot is gone, and the job with it"}, nil
+	}
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	defer s.Close()
+	for n := 1; n <= maxJobs; n++ {
+		status, err := s.JobStatus(ctx, in.Facts.Rescue.BootID, jobKey(in, n))
+		if err != nil || status.State != api.JobRunning {
+			continue // never started, or ended
+		}
+		if _, err := s.CancelJob(ctx, in.Facts.Rescue.BootID, jobKey(in, n)); err != nil {
+			return run.PhaseOutput{}, err
+		}
+		return run.PhaseOutput{Summary: "job stopped"}, nil
+	}
+	return run.PhaseOutput{Summary: "no job was running"}, nil
+}

@@ -1,0 +1,30 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// stage proves that the raw image lies whole in the machine's RAM, with the
+// digest that the lot expects.
+func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	b.step("starting the download")
+	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: in.Node.Image}})
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	if result.Stage == nil {
+		return run.PhaseOutput{}, fault.Retry("the stage job on server %s brought no facts", in.Node.ServerName)
+	}
+	facts := in.Facts
+	facts.Staged = result.Stage
+	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("%s image, raw %s of which %s data, sha256 %s",
+		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.RawSHA256))}, nil
+}
+
+// mib shows a number of bytes in MiB.
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,141 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// settleFor is how long a rescue system that answers may still refuse what
+// it will allow once it is up (sudo, SFTP).
+const settleFor = 90 * time.Second
+
+// waitSSH proves that SSH answers, from a boot that the run has not seen
+// before, and that it is the rescue system. It pins the boot's host key,
+// takes the inventory and chooses the disks.
+func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	b.step("waiting for SSH")
+	var refusedSince time.Time
+	last := "nothing answered"
+	for deadline := bound(ctx); ; {
+		facts, waiting, err := a.trySSH(ctx, b, in)
+		switch {
+		case err == nil && waiting == "":
+			return run.PhaseOutput{Facts: facts, Summary: summaryOf(facts)}, nil
+		case err == nil:
+			last, refusedSince = waiting, time.Time{}
+		case ctx.Err() != nil:
+			return run.PhaseOutput{}, ctx.Err()
+		case final(err, &refusedSince):
+			return run.PhaseOutput{}, err
+		default:
+			last = err.Error()
+		}
+		if time.Now().After(deadline) {
+			return run.PhaseOutput{}, fault.Lost("no new rescue boot of server %s answered SSH at %s within %s: %s",
+				in.Node.ServerName, in.Facts.Address, in.Node.Timeouts.RescueBootOr(), last)
+		}
+		b.step("waiting for SSH: " + clipEnd(last, 200))
+		if err := sleep(ctx, machinePoll); err != nil {
+			return run.PhaseOutput{}, err
+		}
+	}
+}
+
+// final reports whether an error ends the waiting. What an operator must
+// mend ends it at once when it is about disks, and after a while when the
+// rescue system itself refuses, which it may do while it comes up.
+func final(err error, since *time.Time) bool {
+	if errors.Is(err, errChoice) {
+		return true
+	}
+	if fault.ClassOf(err) != fault.NeedsOperator || errors.Is(err, rescue.ErrAuth) {
+		*since = time.Time{}
+		return false // another system answers, or none
+	}
+	if since.IsZero() {
+		*since = time.Now()
+	}
+	return time.Since(*since) > settleFor
+}
+
+// trySSH looks once. It returns the facts of a good boot, or what is still
+// waited for.
+func (a *Activities) trySSH(ctx context.Context, b *beat, in run.PhaseInput) (facts run.Facts, waiting string, err error) {
+	if !answers(ctx, in.Facts.Address, in.Node.Rescue.Port) {
+		return facts, "nothing listens on the SSH port", nil
+	}
+	server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
+	if err != nil {
+		return facts, "", err
+	}
+	b.step("SSH port answers, logging in")
+	s, inventory, err := a.inspect(ctx, in, server.RescueUser)
+	if err != nil {
+		return facts, "", err
+	}
+	defer s.Close()
+	switch {
+	case slices.Contains(in.Facts.SeenBoots, inventory.BootID):
+		return facts, "the boot from before the reboot still answers", nil
+	case !inventory.Root.InRAM:
+		return facts, fmt.Sprintf("the system on the disk answers (root is %s), not rescue", inventory.Root.Source), nil
+	}
+	facts, err = chooseDisks(in, inventory)
+	if err != nil {
+		return facts, "", err
+	}
+	known := run.RescueBoot{}
+	if in.Facts.Rescue != nil {
+		known = *in.Facts.Rescue
+	}
+	facts.Rescue = &run.RescueBoot{
+		AskedAt: known.AskedAt, Reused: known.Reused && known.BootID == inventory.BootID,
+		BootID: inventory.BootID, HostKey: s.HostKey(), User: s.User(),
+		Kernel: inventory.Kernel, Arch: inventory.Arch, RootFS: inventory.Root.FSType, RAM: inventory.RAM,
+	}
+	return facts, "", nil
+}
+
+// errChoice marks that the lot's disks are not on the machine as it is.
+var errChoice = errors.New("disk choice")
+
+// chooseDisks applies the lot's rule, once in the life of a run: when the
+// run has chosen before, the same disks must be there.
+func chooseDisks(in run.PhaseInput, inventory api.Inventory) (run.Facts, error) {
+	facts := in.Facts
+	if facts.System != nil {
+		for _, want := range append([]run.Disk{*facts.System}, facts.Secondary...) {
+			if _, err := plan.Resolve(inventory.Disks, want); err != nil {
+				return facts, fmt.Errorf("%w: %w", errChoice, err)
+			}
+		}
+		return facts, nil
+	}
+	system, err := plan.Choose(inventory.Disks, in.Node.Disks.System)
+	if err != nil {
+		return facts, fmt.Errorf("%w: %w", errChoice, err)
+	}
+	identity := system.Identity()
+	facts.System = &identity
+	if in.Node.Disks.Secondary != run.Keep {
+		for _, d := range inventory.Disks {
+			if d.Name != system.Name && !d.Removable && !d.ReadOnly {
+				facts.Secondary = append(facts.Secondary, d.Identity())
+			}
+		}
+	}
+	return facts, nil
+}
+
+func summaryOf(f run.Facts) string {
+	return fmt.Sprintf("rescue boot %s, host key pinned, system disk %s and %d secondary", short(f.Rescue.BootID), f.System.Label(), len(f.Secondary))
+}
