@@ -1,0 +1,75 @@
+// Package temporal connects to Temporal the way its own tools do: the
+// TEMPORAL_* environment and the profiles of its configuration file.
+package temporal
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"github.com/ironlot/ironlot/internal/fault"
+)
+
+// dialTimeout bounds one try to reach the server.
+const dialTimeout = 10 * time.Second
+
+// Options say which Temporal to use. What is empty comes from the TEMPORAL_*
+// environment, then from the profile, then from the SDK's defaults.
+type Options struct {
+	Address   string // host:port
+	Namespace string
+	Profile   string // of Temporal's configuration file
+	Logger    log.Logger
+	Lookup    envconfig.EnvLookup // nil: the process's environment
+}
+
+// Connection is a client and what it is connected to.
+type Connection struct {
+	client.Client
+	Address   string
+	Namespace string
+}
+
+// Dial connects and makes sure that the server answers. Errors are
+// NeedsOperator when the settings are wrong, Transient when nobody answers.
+func Dial(ctx context.Context, o Options) (*Connection, error) {
+	options, err := Resolve(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, fault.New(fault.Transient, "start one with `starter up`, or set TEMPORAL_ADDRESS to where it runs",
+			"Temporal does not answer at %s (namespace %s): %w", options.HostPort, options.Namespace, err)
+	}
+	return &Connection{Client: c, Address: options.HostPort, Namespace: options.Namespace}, nil
+}
+
+// Resolve gives the client options without connecting.
+func Resolve(o Options) (client.Options, error) {
+	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
+		ConfigFileProfile: o.Profile, EnvLookup: o.Lookup,
+	})
+	if err != nil {
+		return client.Options{}, fault.Operator("check TEMPORAL_* and Temporal's configuration file", "the settings for Temporal cannot be read: %w", err)
+	}
+	if o.Address != "" {
+		options.HostPort = o.Address
+	}
+	if o.Namespace != "" {
+		options.Namespace = o.Namespace
+	}
+	if options.HostPort == "" {
+		options.HostPort = client.DefaultHostPort
+	}
+	if options.Namespace == "" {
+		options.Namespace = client.DefaultNamespace
+	}
+	options.Logger = o.Logger
+	return options, nil
+}

@@ -1,0 +1,137 @@
+// Package worker wires workflows and activities to Temporal and runs them
+// until it is told to stop. The program in worker/ and `starter up` are thin
+// shells around it.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"filippo.io/age"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"go.uber.org/zap"
+
+	"github.com/ironlot/ironlot/activities"
+	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/workflows"
+)
+
+// Config is what a worker works with.
+type Config struct {
+	Temporal   client.Client
+	Namespace  string
+	Provider   provider.Provider
+	KeyFile    string   // SSH private key; when empty the SSH agent is asked
+	Socket     string   // of the SSH agent
+	AgentDirs  []string // where the agent executables are
+	Identities []age.Identity
+	MaxNodes   int     // activities at once, each a node at work
+	Rate       float64 // provider activities per second, over all workers
+	Log        *zap.Logger
+	Started    func() // called once the worker takes work; may be nil
+}
+
+// Defaults of Config.
+const (
+	DefaultMaxNodes = 2000
+	DefaultRate     = 5
+)
+
+const (
+	// stopTimeout is what running activities get to notice that the worker
+	// stops: they let go of the machine, whose jobs go on without them.
+	stopTimeout = 15 * time.Second
+	// heartbeatThrottle bounds how late a cancellation is seen.
+	heartbeatThrottle = 2 * time.Second
+)
+
+// Run checks that the worker has all it needs, says what is missing, then
+// works until the context ends. It returns after a graceful stop.
+func Run(ctx context.Context, c Config) error {
+	acts, err := c.activities()
+	if err != nil {
+		return err
+	}
+	if err := devserver.AddAttributes(ctx, c.Temporal, c.Namespace); err != nil {
+		return err
+	}
+	machine := sdk.New(c.Temporal, run.TaskQueue, c.options())
+	machine.RegisterWorkflowWithOptions(workflows.ProvisionNode, workflow.RegisterOptions{Name: run.WorkflowNode})
+	machine.RegisterWorkflowWithOptions(workflows.ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
+	acts.RegisterMachine(machine)
+
+	options := c.options()
+	options.TaskQueueActivitiesPerSecond = c.Rate
+	options.DisableWorkflowWorker = true
+	api := sdk.New(c.Temporal, run.ProviderTaskQueue, options)
+	acts.RegisterProvider(api)
+
+	return serve(ctx, c, machine, api)
+}
+
+// serve starts the workers and stops them when the context ends or one of
+// them fails.
+func serve(ctx context.Context, c Config, workers ...sdk.Worker) error {
+	var started []sdk.Worker
+	stop := func() {
+		done := make(chan struct{}, len(started))
+		for _, w := range started {
+			go func() { w.Stop(); done <- struct{}{} }()
+		}
+		for range started {
+			<-done
+		}
+	}
+	defer stop()
+	for _, w := range workers {
+		if err := w.Start(); err != nil {
+			return fmt.Errorf("the worker cannot take work from Temporal: %w", err)
+		}
+		started = append(started, w)
+	}
+	c.Log.Info("worker takes work", zap.String("taskQueue", run.TaskQueue), zap.String("namespace", c.Namespace))
+	if c.Started != nil {
+		c.Started()
+	}
+	<-ctx.Done()
+	c.Log.Info("worker stops, jobs on machines go on")
+	return nil
+}
+
+func (c Config) options() sdk.Options {
+	return sdk.Options{
+		MaxConcurrentActivityExecutionSize: c.MaxNodes,
+		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
+		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
+		WorkerStopTimeout:                  stopTimeout,
+	}
+}
+
+// activities makes the activities, or says what the worker lacks.
+func (c Config) activities() (*activities.Activities, error) {
+	agents, err := rescue.FindAgents(c.AgentDirs...)
+	if err != nil {
+		return nil, err
+	}
+	for _, missing := range agents.Missing() {
+		c.Log.Warn("agent executable missing", zap.String("missing", missing))
+	}
+	dialer, err := rescue.NewDialer(rescue.Options{KeyFile: c.KeyFile, AgentSocket: c.Socket, Agents: agents, Log: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	return activities.New(activities.Config{
+		Provider:   c.Provider,
+		Dialer:     dialer,
+		Identities: c.Identities,
+		HTTP:       &http.Client{Timeout: time.Minute},
+		Record:     c.Temporal.RecordActivityHeartbeat,
+	}), nil
+}

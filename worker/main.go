@@ -1,0 +1,37 @@
+// Command worker runs Ironlot's workflows and activities: it polls Temporal
+// and works on the provider, on machines and on nodes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ironlot/ironlot/internal/fault"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(exitCode(err))
+	}
+}
+
+// Exit codes of the worker.
+const (
+	exitFailed  = 1
+	exitRefused = 2 // a setting that must be mended
+)
+
+func exitCode(err error) int {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Class == fault.NeedsOperator {
+		return exitRefused
+	}
+	return exitFailed
+}
