@@ -1,0 +1,129 @@
+package lot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/talos"
+)
+
+// Rendered is a lot with the machine config of every node, in clear.
+type Rendered struct {
+	Warnings []string // of the lot and of its configs, one sentence each
+
+	nodes       []run.Node
+	configs     []*talos.Rendered
+	talosconfig []byte
+}
+
+// Render makes and checks every node's machine config, and checks that the
+// talosconfig belongs to the same cluster. Mistakes are reported together,
+// as Problems; they quote no secret of a config.
+func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
+	j := &journal{file: l.File}
+	out := &Rendered{Warnings: append([]string{}, l.Warnings...)}
+	files := map[string]talos.Named{}
+	client := l.client(j, out)
+	for _, n := range l.Nodes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		config := n.render(j, files)
+		if config == nil {
+			continue
+		}
+		if client != nil {
+			j.note(l.talosconfigAt, client.MatchesConfig(config))
+		}
+		for _, w := range config.Warnings {
+			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
+		}
+		out.nodes, out.configs = append(out.nodes, n.Run), append(out.configs, config)
+	}
+	if err := j.err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// client reads the talosconfig and keeps the context that the lot names: no
+// key of another cluster travels with the run.
+func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
+	data, err := readFile(l.Talosconfig)
+	if err != nil {
+		j.note(l.talosconfigAt, err)
+		return nil
+	}
+	client, err := talos.ParseTalosconfig(data, l.Context)
+	if err != nil {
+		j.note(l.talosconfigAt, err)
+		return nil
+	}
+	all, err := clientconfig.FromBytes(data)
+	if err == nil {
+		one := clientconfig.Config{Context: client.Context, Contexts: map[string]*clientconfig.Context{client.Context: all.Contexts[client.Context]}}
+		out.talosconfig, err = one.Bytes()
+	}
+	if err != nil {
+		j.add(l.talosconfigAt, "cannot be written again with the one context; make a new one with `talosctl config new`")
+		return nil
+	}
+	return client
+}
+
+// render makes one node's machine config, or notes why not.
+func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered {
+	read := func(path string) talos.Named {
+		if file, ok := files[path]; ok {
+			return file
+		}
+		data, err := readFile(path)
+		if err != nil {
+			j.note(n.configAt, fmt.Errorf("%s: %w", path, err))
+		}
+		files[path] = talos.Named{Name: path, Data: data}
+		return files[path]
+	}
+	in := talos.RenderInput{Base: read(n.Config), Hostname: n.Run.Name}
+	for _, patch := range n.Patches {
+		in.Patches = append(in.Patches, read(patch))
+	}
+	config, err := talos.Render(in)
+	j.note(n.configAt, err)
+	return config
+}
+
+// note adds every error of a joined one at a place.
+func (j *journal) note(at place, err error) {
+	if err == nil {
+		return
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range all.Unwrap() {
+			j.note(at, err)
+		}
+		return
+	}
+	j.add(at, "%s", strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// Seal gives the runs' input: what is secret passes through seal first.
+func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.NodeInput, error) {
+	talosconfig, err := seal(r.talosconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the talosconfig cannot be sealed: %w", err)
+	}
+	inputs := make([]run.NodeInput, len(r.nodes))
+	for i, node := range r.nodes {
+		config, err := seal(r.configs[i].Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)
+		}
+		inputs[i] = run.NodeInput{Node: node, Sealed: run.Sealed{Config: config, Talosconfig: talosconfig}}
+	}
+	return inputs, nil
+}
