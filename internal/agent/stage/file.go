@@ -1,0 +1,93 @@
+package stage
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ironlot/ironlot/internal/agent/host"
+	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/fault"
+)
+
+// Room in RAM is looked up before every roomStep bytes of data, and reserve
+// bytes are left to the rescue system.
+const (
+	roomStep = 16 << 20
+	reserve  = 64 << 20
+)
+
+// sparse is the file that the image grows in.
+type sparse struct {
+	f    *os.File
+	free func() (uint64, error)
+	size int64 // bytes of the image so far
+	data int64 // of these, not in holes
+	room int64 // bytes that may be written before room is looked up again
+}
+
+func newSparse(h host.Host) (*sparse, error) {
+	f, err := os.OpenFile(filepath.Join(h.RAMDir(), partialName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Retry("the staged image cannot be created: %w", err)
+	}
+	return &sparse{f: f, free: h.RAMFree}, nil
+}
+
+// append adds a piece of the image, a multiple of image.Block long unless it
+// is the last one.
+func (s *sparse) append(p []byte) error {
+	if err := s.reserve(int64(len(p)), p); err != nil {
+		return err
+	}
+	n, err := image.WriteData(s.f, p, s.size)
+	s.data += n
+	s.room -= n
+	s.size += int64(len(p))
+	return s.problem(err)
+}
+
+// reserve makes sure that RAM has room for p, if it is data at all.
+func (s *sparse) reserve(need int64, p []byte) error {
+	if s.room >= need || image.IsZero(p) {
+		return nil
+	}
+	free, err := s.free()
+	if err != nil {
+		return fault.Retry("the free RAM cannot be told: %w", err)
+	}
+	if free < uint64(need+reserve) {
+		return s.short(free)
+	}
+	s.room = min(max(roomStep, need), int64(min(free, 1<<62))-reserve)
+	return nil
+}
+
+func (s *sparse) short(free uint64) error {
+	return fault.Operator("use a smaller image or a server with more RAM",
+		"the image does not fit in the rescue system's RAM: %d MiB of data are staged, more is to come, and %d MiB are free, of which %d MiB are left to the system",
+		s.data>>20, free>>20, reserve>>20)
+}
+
+func (s *sparse) problem(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		free, _ := s.free() // 0 is as good as a guess
+		return s.short(free)
+	}
+	if err != nil {
+		return fault.Retry("the staged image cannot be written: %w", err)
+	}
+	return nil
+}
+
+// finish gives the file its length, trailing hole included.
+func (s *sparse) finish() error {
+	return s.problem(errors.Join(s.f.Truncate(s.size), s.f.Close()))
+}
+
+// discard removes the file; it is called on a finished one, too.
+func (s *sparse) discard() {
+	_ = s.f.Close() // may be closed already
+	_ = os.Remove(s.f.Name())
+}

@@ -1,0 +1,123 @@
+package stage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/ironlot/ironlot/internal/agent/fetch"
+	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/report"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// The pipeline's buffers: chunks of 1 MiB, up to ahead of them between two
+// of its stages.
+const (
+	chunkSize = 1 << 20
+	ahead     = 8
+)
+
+// errDigest says that the image is not the one that was asked for.
+var errDigest = errors.New("the digest is wrong")
+
+// pour lets the image run into the file: the network (and the download's
+// digest), the decoder, and the raw image's digest each have a goroutine.
+func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	opts := s.fetch
+	opts.Log = func(text string) { report.Log(s.rep, "saw", text) }
+	body, err := fetch.Open(ctx, s.image.URL, opts)
+	if err != nil {
+		cancel()
+		return run.Staged{}, err
+	}
+	served := image.NewAhead(body, chunkSize, ahead)
+	defer func() {
+		cancel() // frees a read that waits for the network
+		served.Close()
+		_ = body.Close() // everything wanted from it is read
+	}()
+	img, err := image.Open(served, maxRaw)
+	if err != nil {
+		return run.Staged{}, s.located(err)
+	}
+	defer img.Close()
+	report.Log(s.rep, "saw", fmt.Sprintf("%s serves %d bytes, format %s", fetch.Redact(s.image.URL), body.Size(), img.Format()))
+	raw := image.NewAhead(img, chunkSize, ahead)
+	defer raw.Close()
+	// A decoder that waits for the network is freed before it is waited for.
+	defer served.Close()
+	defer cancel()
+
+	sum, err := s.fill(ctx, file, raw, body)
+	if err != nil {
+		return run.Staged{}, s.located(err)
+	}
+	return run.Staged{
+		Format: string(img.Format()), DownloadSHA256: body.SHA256(), RawSHA256: hex.EncodeToString(sum.Sum(nil)),
+		RawSize: file.size, DataSize: file.data,
+	}, nil
+}
+
+// fill writes and hashes the raw image chunk by chunk.
+func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (hash.Hash, error) {
+	meter := report.NewMeter(s.rep, "download the image", body.Size())
+	sum := sha256.New()
+	hashed := make(chan struct{})
+	for {
+		if ctx.Err() != nil {
+			return nil, stopped(ctx)
+		}
+		chunk, err := raw.Next()
+		if errors.Is(err, io.EOF) {
+			meter.Set(body.Offset())
+			meter.End()
+			return sum, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			sum.Write(chunk)
+			hashed <- struct{}{}
+		}()
+		err = file.append(chunk)
+		<-hashed
+		if err != nil {
+			return nil, err
+		}
+		meter.Set(body.Offset())
+	}
+}
+
+// fits compares the digests with those that were asked for.
+func (s stager) fits(staged run.Staged) error {
+	if err := s.compare("the download", s.image.SHA256, staged.DownloadSHA256); err != nil {
+		return err
+	}
+	return s.compare("the raw image", s.image.RawSHA256, staged.RawSHA256)
+}
+
+func (s stager) compare(what, want, got string) error {
+	if want == "" || strings.EqualFold(want, got) {
+		return nil
+	}
+	return fault.Operator("correct the digest in the lot file or the file on the server",
+		"%w: %s from %s has SHA-256 %s, expected was %s", errDigest, what, fetch.Redact(s.image.URL), got, strings.ToLower(want))
+}
+
+// located says which URL served what is wrong.
+func (s stager) located(err error) error {
+	e, ok := fault.As(err)
+	if !ok || !errors.Is(err, image.ErrNotImage) && !errors.Is(err, image.ErrCorrupt) && !errors.Is(err, image.ErrTooLarge) {
+		return err
+	}
+	return &fault.Error{Class: e.Class, Message: fetch.Redact(s.image.URL) + ": " + e.Message, Remedy: e.Remedy, Cause: err}
+}
