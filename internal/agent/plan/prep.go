@@ -78,13 +78,31 @@ func release(disks []api.Disk) []Step {
 			items[at].height = max(items[at].height, len(d.Holders)-i)
 		}
 	}
-	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(b.height, a.height) })
+	slices.SortStableFunc(items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(rank(a.step), rank(b.step)), cmp.Compare(b.height, a.height))
+	})
 	steps := make([]Step, len(items))
 	for i, x := range items {
 		steps[i] = x.step
 	}
 	return steps
 }
+
+// rank puts swap first, which may be a file, then mounts, those below others
+// first; both always lie on top of the devices.
+func rank(s Step) int {
+	switch s.Action {
+	case SwapOff:
+		return -maxPath - 1
+	case Unmount:
+		return -min(len(s.Target), maxPath)
+	default:
+		return 0
+	}
+}
+
+// maxPath is the kernel's PATH_MAX.
+const maxPath = 4096
 
 func releasing(kind api.HolderKind) Action {
 	switch kind {
