@@ -1,0 +1,45 @@
+# Everything that is built lands in bin/.
+GO      ?= go
+BIN     := bin
+LDFLAGS := -s -w
+# Tests wait for machines, so they run side by side even on few cores.
+TESTFLAGS ?= -race -timeout 15m
+
+.DEFAULT_GOAL := build
+.PHONY: help build agent temporal tools test test-fast lint demo fuzz clean
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: agent ## Build starter, worker and agent
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/starter ./starter
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/worker ./worker
+
+agent: ## Build the agent for the machines' architectures
+	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/agent-linux-amd64 ./agent
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/agent-linux-arm64 ./agent
+
+temporal: ## Build Temporal's dev server with its Web UI (about 5 minutes cold)
+	@echo "building Temporal's dev server: about 5 minutes the first time"
+	$(GO) -C tools build -o ../$(BIN)/temporal github.com/temporalio/cli/cmd/temporal
+
+test: build temporal ## Run all tests
+	$(GO) test $(TESTFLAGS) ./...
+
+test-fast: ## Run the tests without the race detector
+	$(GO) test ./...
+
+lint: ## Run golangci-lint and check formatting and modules
+	$(GO) -C tools/lint build -o ../../$(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(BIN)/golangci-lint run ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+demo: build temporal ## Provision a lot of three simulated servers to Ready (KEEP=1 leaves it up)
+	$(BIN)/starter demo $(if $(KEEP),--keep)
+
+fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME each)
+	tools/fuzz.sh $(or $(FUZZTIME),30s)
+
+clean: ## Remove what was built
+	rm -rf $(BIN)
