@@ -44,3 +44,9 @@ func (a *API) getProject(r *request) (any, *problem) {
 
 // epoch is when the lab's account was made.
 func epoch() stamp { return stamp(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) }
+
+// emptyList answers lists that the provider's CLI asks for and that the lab
+// has nothing in.
+func (a *API) emptyList(name string) handler {
+	return func(r *request) (any, *problem) { return page(r, name, []struct{}{}) }
+}

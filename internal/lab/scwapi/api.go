@@ -23,10 +23,11 @@ const (
 	LabTag    = "ironlot-lab"
 )
 
-// The lab's account.
+// The lab's account. The default project has the organization's ID, as in
+// the recordings.
 const (
 	OrganizationID = "1ab00000-0000-4000-8000-000000000001"
-	ProjectID      = "1ab00000-0000-4000-8000-000000000002"
+	ProjectID      = OrganizationID
 	vpcID          = "1ab00000-0000-4000-8000-000000000003"
 )
 

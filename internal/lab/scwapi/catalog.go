@@ -15,6 +15,9 @@ const (
 	ssdOfferID       = "f7241870-c383-4fa2-bbca-5189600df5c4"
 )
 
+// cloudInitTag is the tag of offers that take user data.
+const cloudInitTag = "cloud-init"
+
 type moneyJSON struct {
 	CurrencyCode string `json:"currency_code"`
 	Units        int64  `json:"units"`
@@ -69,7 +72,6 @@ type offerJSON struct {
 	Gpus               []struct{}        `json:"gpus"`
 	MonthlyOfferID     *string           `json:"monthly_offer_id"`
 	Zone               string            `json:"zone"`
-	cloudInit          bool
 }
 
 // offerOptionJSON is an option that an offer can have.
@@ -113,13 +115,13 @@ func options() []catalogOptionJSON {
 
 // offers are two of the catalog: one with cloud-init, one without.
 func offers(zone string) []offerJSON {
-	offer := func(id, name, family string, disk diskJSON, cpu cpuJSON, memory memoryJSON, nanos int32, cloudInit bool) offerJSON {
+	offer := func(id, name, family string, disk diskJSON, cpu cpuJSON, memory memoryJSON, nanos int32, tags []string) offerJSON {
 		o := offerJSON{
 			ID: id, Name: name, Stock: "available", Bandwidth: 1_000_000_000, MaxBandwidth: 1_000_000_000,
 			CommercialRange: family, Disks: []diskJSON{disk, disk}, Enable: true, CPUs: []cpuJSON{cpu}, Memories: []memoryJSON{memory},
 			QuotaName: strings.ReplaceAll(name, "-", "_"), PricePerHour: &moneyJSON{"EUR", 0, nanos}, Fee: &moneyJSON{CurrencyCode: "EUR"},
-			PersistentMemories: []struct{}{}, RaidControllers: []struct{}{}, IncompatibleOsIDs: []string{}, Tags: []string{}, Gpus: []struct{}{},
-			SubscriptionPeriod: "hourly", PrivateBandwidth: 1_000_000_000, SharedBandwidth: true, Zone: zone, cloudInit: cloudInit,
+			PersistentMemories: []struct{}{}, RaidControllers: []struct{}{}, IncompatibleOsIDs: []string{}, Tags: tags, Gpus: []struct{}{},
+			SubscriptionPeriod: "hourly", PrivateBandwidth: 1_000_000_000, SharedBandwidth: true, Zone: zone,
 		}
 		for _, option := range options() {
 			o.Options = append(o.Options, offerOptionJSON{catalogOptionJSON: option, SubscriptionPeriod: "hourly",
@@ -129,9 +131,9 @@ func offers(zone string) []offerJSON {
 	}
 	return []offerJSON{
 		offer(nvmeOfferID, "EM-I215E-NVME", "iridium", diskJSON{1920383410176, "NVMe"},
-			cpuJSON{"AMD EPYC 7313P", 16, 32, 3000, "0"}, memoryJSON{64_000_000_000, "DDR4", 3200, true}, 400_000_000, true),
+			cpuJSON{"AMD EPYC 7313P", 16, 32, 3000, "0"}, memoryJSON{64_000_000_000, "DDR4", 3200, true}, 400_000_000, []string{cloudInitTag}),
 		offer(ssdOfferID, "EM-A115X-SSD", "aluminium", diskJSON{1024209543168, "SSD"},
-			cpuJSON{"Intel Xeon E3 1220 or equivalent", 4, 4, 3100, "3895"}, memoryJSON{32_000_000_000, "DDR3", 1600, true}, 91_000_000, false),
+			cpuJSON{"Intel Xeon E3 1220 or equivalent", 4, 4, 3100, "3895"}, memoryJSON{32_000_000_000, "DDR3", 1600, true}, 91_000_000, []string{}),
 	}
 }
 

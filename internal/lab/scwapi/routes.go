@@ -93,6 +93,8 @@ func (a *API) accountRoutes() []route {
 		{"GET " + keys + "/{key}", "GetSSHKey", a.getSSHKey},
 		{"DELETE " + keys + "/{key}", "DeleteSSHKey", a.deleteSSHKey},
 		{"GET /iam/v1alpha1/api-keys/{access}", "GetAPIKey", a.getAPIKey},
+		{"GET /iam/v1alpha1/policies", "ListPolicies", a.emptyList("policies")},
+		{"GET /product-catalog/v2alpha1/public-catalog/products", "ListPublicCatalogProducts", a.emptyList("products")},
 		{"GET /account/v3/projects", "ListProjects", a.listProjects},
 		{"GET /account/v3/projects/{project}", "GetProject", a.getProject},
 	}

@@ -208,7 +208,7 @@ func checkUserData(offer offerJSON, data []byte) *problem {
 	switch {
 	case data == nil:
 		return nil
-	case !offer.cloudInit:
+	case !slices.Contains(offer.Tags, cloudInitTag):
 		return noCloudInit("cloud-init is not supported on this offer")
 	case bytes.HasPrefix(data, []byte("#!ipxe")):
 		return noCloudInit("user data is not a format of cloud-init")
