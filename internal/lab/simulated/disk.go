@@ -130,6 +130,9 @@ func (o *openDisk) WriteAt(p []byte, off int64) (n int, err error) {
 		n, err = o.d.f.WriteAt(p, off)
 		return err
 	})
+	if err == nil {
+		err = o.b.afterWrite(o.d, int64(len(p)))
+	}
 	return n, err
 }
 
@@ -171,7 +174,7 @@ func (o *openDisk) change(off, length int64, count func(*DiskCount), do func() e
 	if faults.BytesPerSecond > 0 {
 		o.b.sleep(time.Duration(float64(length) / float64(faults.BytesPerSecond) * float64(time.Second)))
 	}
-	return o.b.afterWrite(o.d, length)
+	return nil
 }
 
 // afterWrite is where the machine may die of a write.

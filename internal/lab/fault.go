@@ -1,0 +1,171 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/scwapi"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+	"github.com/ironlot/ironlot/internal/lab/talosnode"
+)
+
+// Fault is something that goes wrong in the lab.
+type Fault struct {
+	Name   string
+	Server int // 0 means every server
+	kind   faultKind
+}
+
+// faultKind says what a fault changes. Only some of the fields are set.
+type faultKind struct {
+	help    string
+	machine func(*simulated.Options)
+	talos   func(*talosnode.Faults)
+	stale   bool // an old STATE on the second disk
+	images  *images.Faults
+	api     *scwapi.Fault
+}
+
+// faultKinds are the faults by name.
+func faultKinds() map[string]faultKind {
+	machine := func(help string, set func(*simulated.Options)) faultKind {
+		return faultKind{help: help, machine: set}
+	}
+	talos := func(help string, set func(*talosnode.Faults)) faultKind { return faultKind{help: help, talos: set} }
+	image := func(help string, f images.Faults) faultKind { return faultKind{help: help, images: &f} }
+	api := func(help string, f scwapi.Fault) faultKind { return faultKind{help: help, api: &f} }
+	return map[string]faultKind{
+		"reboot-ignored":   machine("the first reboot is accepted and ignored", func(o *simulated.Options) { o.Faults.IgnoreReboots = 1 }),
+		"rescue-never-up":  machine("rescue never answers", func(o *simulated.Options) { o.Faults.RescueNeverUp = true }),
+		"old-system":       machine("the delivered system boots instead of rescue", func(o *simulated.Options) { o.Faults.OldSystem = true }),
+		"no-signature":     machine("the disks have no boot signature: the firmware boots nothing", func(o *simulated.Options) { o.Delivered = simulated.Blank }),
+		"ssh-drop":         machine("the SSH connection breaks once, after 1 MB", func(o *simulated.Options) { o.Faults.DropSSHAfter = 1e6 }),
+		"reset-mid-write":  machine("the machine resets itself once, after 8 MiB written", func(o *simulated.Options) { o.Faults.ResetAfterWrite = 8 * layout.MiB }),
+		"write-error":      machine("the system disk fails at 5 MiB", func(o *simulated.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB }),
+		"slow-disk":        machine("disks write 5 MB/s", func(o *simulated.Options) { o.Faults.BytesPerSecond = 5e6 }),
+		"lying-discard":    machine("discarded blocks keep their content", func(o *simulated.Options) { o.Faults.LyingDiscard = true }),
+		"short-ram":        machine("the machine has 4 MiB of RAM for the image", func(o *simulated.Options) { o.Faults.RAM = 4 * layout.MiB }),
+		"same-serial":      machine("both disks have one serial and WWN", sameSerial),
+		"never-joins":      talos("the node never reaches its cluster, as with a wrong VLAN", func(f *talosnode.Faults) { f.NeverJoins = true }),
+		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),
+		"apply-lost":       talos("the answer to apply-config is lost", func(f *talosnode.Faults) { f.AnswerLost = true }),
+		"state-read-only":  talos("STATE cannot be formatted", func(f *talosnode.Faults) { f.StateReadOnly = true }),
+		"stale-state":      {help: "the second disk carries STATE of an old Talos", stale: true},
+		"image-truncated":  image("the image ends after 1 MiB", images.Faults{Truncate: layout.MiB}),
+		"image-reset":      image("the download breaks twice, after 3 MiB", images.Faults{ResetAfter: 3 * layout.MiB, Resets: 2}),
+		"image-html":       image("the image server answers with an HTML page", images.Faults{HTML: true}),
+		"image-slow":       image("the image server sends 1 MB/s", images.Faults{BytesPerSecond: 1e6}),
+		"image-no-ranges":  image("the image server ignores ranges and breaks once", images.Faults{NoRanges: true, ResetAfter: 3 * layout.MiB, Resets: 1}),
+		"api-rate-limit":   api("every fourth API call is answered 429", scwapi.Fault{Kind: scwapi.RateLimit, Rate: 0.25}),
+		"api-error":        api("every fourth API call is answered 500", scwapi.Fault{Kind: scwapi.ServerError, Rate: 0.25}),
+		"api-reset":        api("every fourth API connection is reset", scwapi.Fault{Kind: scwapi.Reset, Rate: 0.25}),
+		"api-lost-answer":  api("the answer to the first reboot is lost", scwapi.Fault{Kind: scwapi.LostAnswer, Operation: "RebootServer", Times: 1}),
+		"api-stuck-status": api("the status after the first reboot never settles", scwapi.Fault{Kind: scwapi.StuckStopping, Operation: "RebootServer", Times: 1}),
+	}
+}
+
+func sameSerial(o *simulated.Options) {
+	for i := range o.Disks {
+		o.Disks[i].Serial, o.Disks[i].WWN = "LABSAME", ""
+	}
+}
+
+// ParseFault reads NAME or NAME@SERVER, the server by number.
+func ParseFault(s string) (Fault, error) {
+	name, number, given := strings.Cut(s, "@")
+	f := Fault{Name: name}
+	if given {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return f, fmt.Errorf("the fault %q must end in the number of a server, such as %s@1", s, name)
+		}
+		f.Server = n
+	}
+	return f, f.resolve()
+}
+
+// resolve finds what a fault does by its name.
+func (f *Fault) resolve() error {
+	kind, ok := faultKinds()[f.Name]
+	if !ok {
+		return fmt.Errorf("there is no fault %q, choose from %s", f.Name, strings.Join(FaultNames(), ", "))
+	}
+	if f.Server != 0 && kind.images != nil {
+		return fmt.Errorf("the fault %q strikes all servers, leave out @%d", f.Name, f.Server)
+	}
+	f.kind = kind
+	return nil
+}
+
+func (f Fault) check(servers int) error {
+	if err := f.resolve(); err != nil {
+		return err
+	}
+	if f.Server < 0 || f.Server > servers {
+		return fmt.Errorf("the fault %s@%d is for a server that is not there, the lab has %d", f.Name, f.Server, servers)
+	}
+	return nil
+}
+
+// FaultNames lists the faults.
+func FaultNames() []string { return slices.Sorted(maps.Keys(faultKinds())) }
+
+// FaultHelp says what each fault does, by name.
+func FaultHelp() map[string]string {
+	help := map[string]string{}
+	for name, kind := range faultKinds() {
+		help[name] = kind.help
+	}
+	return help
+}
+
+// faultsOf gives the faults that strike a server.
+func (f *Fleet) faultsOf(n int) []Fault {
+	var all []Fault
+	for _, fault := range f.opts.Faults {
+		if fault.Server != 0 && fault.Server != n || fault.resolve() != nil {
+			continue
+		}
+		all = append(all, fault)
+	}
+	return all
+}
+
+// applyFaults sets what is not a machine's own.
+func (f *Fleet) applyFaults() error {
+	for _, fault := range f.opts.Faults {
+		if err := fault.resolve(); err != nil {
+			return err
+		}
+		if fault.kind.images != nil {
+			f.images.SetFaults(*fault.kind.images)
+		}
+	}
+	for _, s := range f.servers {
+		for _, fault := range f.faultsOf(s.Number) {
+			if err := f.applyTo(s, fault.kind); err != nil {
+				return fmt.Errorf("cannot set the fault %s on server %d: %w", fault.Name, s.Number, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) applyTo(s Server, kind faultKind) error {
+	if kind.stale {
+		if err := s.Machine.PutStaleState(2, f.cluster.Worker); err != nil {
+			return err
+		}
+	}
+	if kind.api != nil {
+		fault := *kind.api
+		fault.Server = s.ID
+		return f.api.AddFault(fault)
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+// Package lab is a fleet on one machine that speaks the real protocols: the
+// provider's HTTP API, SSH and SFTP, image downloads and the Talos gRPC API.
+// The machines are simulated; everything that runs against them is the real
+// code. Nothing that happens here says how long a real machine takes.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/scwapi"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+	"github.com/ironlot/ironlot/internal/lab/talosnode"
+)
+
+// Options describe a fleet. The zero value of each field but Dir is good.
+type Options struct {
+	Dir     string // where the fleet keeps its files; it must be empty or a lab's
+	Lot     string // name of the lot; empty means lab
+	Servers int    // 0 means 3
+	// Base is the loopback address of the provider's API and the image
+	// server; the machines follow behind it. Empty means 127.0.10.0.
+	Base      string
+	APIPort   int // 0 means 8080
+	ImagePort int // 0 means 8081
+	SSHPort   int // 0 means 2222: 22 needs root
+	TalosPort int // 0 means 50000
+	// Speed is how many times faster than real machines the lab's go. 0
+	// means 60.
+	Speed     float64
+	Image     images.Spec         // the zero value means 64 MiB, 16 of them data
+	Format    images.Format       // empty means zst
+	DiskSize  int64               // of the system disk, bytes; the second one has twice that. 0 means 1 GiB
+	Delivered simulated.Delivered // empty means raid1
+	SwapNames bool                // kernel names of disks swap between boots
+	Seed      uint64
+	Faults    []Fault
+	Log       func(line string) // consoles of the machines; may be nil
+}
+
+// Fleet is a running lab.
+type Fleet struct {
+	opts    Options
+	dir     string
+	base    netip.Addr
+	api     *scwapi.API
+	images  *images.Server
+	cluster *talosnode.Cluster
+	trustd  *talosnode.Trustd
+	servers []Server
+	key     sshKey
+	apiURL  string
+	imgURL  string
+	stop    context.CancelFunc
+	web     *http.Server
+}
+
+// Server is a server of the fleet.
+type Server struct {
+	scwapi.Server
+	Number  int    // from 1
+	Node    string // the node's name in the lot
+	Machine *simulated.Machine
+}
+
+// The real machine's times, as far as they are known; the provider says that
+// a reboot takes several minutes.
+const (
+	realPOST   = 90 * time.Second
+	realRescue = 120 * time.Second
+	realNormal = 20 * time.Second
+)
+
+// NewFleet starts a fleet and writes what is needed to use it into the
+// directory. It runs until Close; the context must live as long.
+func NewFleet(ctx context.Context, o Options) (*Fleet, error) {
+	o = o.withDefaults()
+	base, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	f := &Fleet{opts: o, dir: dir, base: base, stop: stop, trustd: talosnode.NewTrustd()}
+	if err := f.start(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (o Options) withDefaults() Options {
+	set := func(port *int, value int) {
+		if *port == 0 {
+			*port = value
+		}
+	}
+	set(&o.APIPort, 8080)
+	set(&o.ImagePort, 8081)
+	set(&o.SSHPort, 2222)
+	set(&o.TalosPort, 50000)
+	set(&o.Servers, 3)
+	if o.Lot == "" {
+		o.Lot = "lab"
+	}
+	if o.Base == "" {
+		o.Base = "127.0.10.0"
+	}
+	if o.Speed == 0 {
+		o.Speed = 60
+	}
+	if o.Image.Size == 0 {
+		o.Image.Size, o.Image.Data = 64*layout.MiB, 16*layout.MiB
+	}
+	if o.Format == "" {
+		o.Format = images.Zstd
+	}
+	if o.DiskSize == 0 {
+		o.DiskSize = max(1024*layout.MiB, 2*o.Image.Size)
+	}
+	if o.Delivered == "" {
+		o.Delivered = simulated.RAID1
+	}
+	return o
+}
+
+// check refuses what cannot be.
+func (o Options) check() (netip.Addr, error) {
+	base, err := netip.ParseAddr(o.Base)
+	switch {
+	case o.Dir == "":
+		return base, errors.New("the lab needs a directory")
+	case err != nil || !base.Is4() || !base.IsLoopback():
+		return base, fmt.Errorf("the lab's base address %q is not an IPv4 address in 127.0.0.0/8", o.Base)
+	case o.Servers < 1 || o.Servers > 1000:
+		return base, fmt.Errorf("a lab has 1 to 1000 servers, not %d", o.Servers)
+	case o.Speed < 0:
+		return base, fmt.Errorf("the speed %v is negative; 1 is as slow as real machines, 60 sixty times faster", o.Speed)
+	case o.DiskSize < o.Image.Size:
+		return base, fmt.Errorf("a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
+	}
+	for _, fault := range o.Faults {
+		if err := fault.check(o.Servers); err != nil {
+			return base, err
+		}
+	}
+	return base, nil
+}
+
+func (f *Fleet) start(ctx context.Context) error {
+	if err := f.prepareDir(); err != nil {
+		return err
+	}
+	var err error
+	if f.images, err = images.New(filepath.Join(f.dir, "images"), f.opts.Image); err != nil {
+		return err
+	}
+	if f.imgURL, err = f.images.Listen(ctx, f.addr(f.opts.ImagePort)); err != nil {
+		return err
+	}
+	endpoint := "https://" + f.addr(6443)
+	if f.cluster, err = talosnode.NewCluster(f.opts.Lot, endpoint); err != nil {
+		return err
+	}
+	// The lab's cluster is there before its nodes: they join it.
+	if err := f.trustd.Serve(f.cluster.ControlPlane); err != nil {
+		return err
+	}
+	if err := f.startAPI(ctx); err != nil {
+		return err
+	}
+	for n := 1; n <= f.opts.Servers; n++ {
+		if err := f.addServer(n); err != nil {
+			return fmt.Errorf("cannot make server %d of the lab: %w", n, err)
+		}
+	}
+	if err := f.applyFaults(); err != nil {
+		return err
+	}
+	return f.writeFiles()
+}
+
+func (f *Fleet) startAPI(ctx context.Context) error {
+	latency := scwapi.RealLatency().Scaled(1 / f.opts.Speed)
+	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed})
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr(f.opts.APIPort))
+	if err != nil {
+		return fmt.Errorf("the lab's API cannot listen, end the other lab or choose another base address: %w", err)
+	}
+	f.apiURL = "http://" + listener.Addr().String()
+	f.web = &http.Server{Handler: f.api.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go f.web.Serve(listener)
+	return nil
+}
+
+// addr is an address of the fleet itself.
+func (f *Fleet) addr(port int) string { return net.JoinHostPort(f.base.String(), strconv.Itoa(port)) }
+
+// address is the address of a machine, counted from 1.
+func (f *Fleet) address(n int) netip.Addr {
+	a := f.base
+	for range n {
+		a = a.Next()
+	}
+	return a
+}
+
+// Close stops everything and removes the disks. The files in the directory
+// stay, for the runs that were started with them may be looked at.
+func (f *Fleet) Close() error {
+	f.stop()
+	var errs []error
+	if f.web != nil {
+		errs = append(errs, f.web.Close())
+	}
+	for _, s := range f.servers {
+		errs = append(errs, s.Machine.Close())
+	}
+	if f.api != nil {
+		f.api.Wait()
+	}
+	errs = append(errs, os.RemoveAll(filepath.Join(f.dir, "images")), os.RemoveAll(filepath.Join(f.dir, "machines")))
+	return errors.Join(errs...)
+}
+
+// Servers lists the servers.
+func (f *Fleet) Servers() []Server { return append([]Server(nil), f.servers...) }
+
+// API is the provider's simulated API, for counters and faults.
+func (f *Fleet) API() *scwapi.API { return f.api }
+
+// Images is the image server, for digests and faults.
+func (f *Fleet) Images() *images.Server { return f.images }
+
+// Cluster is the cluster that the nodes join, for its secrets.
+func (f *Fleet) Cluster() *talosnode.Cluster { return f.cluster }
+
+// APIURL is where the provider's API answers.
+func (f *Fleet) APIURL() string { return f.apiURL }
+
+// Path is the path of one of the fleet's files, such as lot.yaml.
+func (f *Fleet) Path(name string) string { return filepath.Join(f.dir, name) }

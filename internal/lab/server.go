@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/lab/scwapi"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+	"github.com/ironlot/ironlot/internal/lab/talosnode"
+)
+
+// zone is where the lab's servers are.
+const zone = "fr-par-2"
+
+// addServer makes a machine and registers it with the provider.
+func (f *Fleet) addServer(n int) error {
+	name := fmt.Sprintf("lab-%d", n)
+	s := Server{Number: n, Node: f.nodeName(n)}
+	options := simulated.Options{
+		Name:      name,
+		Address:   f.address(n).String(),
+		SSHPort:   f.opts.SSHPort,
+		TalosPort: f.opts.TalosPort,
+		Dir:       filepath.Join(f.dir, "machines", name),
+		Disks:     f.disks(n),
+		Delivered: f.opts.Delivered,
+		Delays: simulated.Delays{
+			POST: f.scaled(realPOST), Rescue: f.scaled(realRescue), Normal: f.scaled(realNormal),
+		},
+		SwapNames: f.opts.SwapNames,
+		Seed:      f.opts.Seed + uint64(n),
+		Log:       f.opts.Log,
+	}
+	talosFaults := talosnode.Faults{}
+	for _, fault := range f.faultsOf(n) {
+		if fault.kind.machine != nil {
+			fault.kind.machine(&options)
+		}
+		if fault.kind.talos != nil {
+			fault.kind.talos(&talosFaults)
+		}
+	}
+	options.Talos = f.talos(talosFaults)
+	faults := options.Faults
+	options.Faults = simulated.Faults{} // none while the provider delivers
+	var err error
+	if s.Machine, err = simulated.New(options); err != nil {
+		return err
+	}
+	if err := s.Machine.PowerOn(hardware.BootNormal, hardware.Rescue{}); err != nil {
+		s.Machine.Close()
+		return err
+	}
+	s.Machine.SetFaults(faults)
+	s.Server, err = f.api.AddServer(scwapi.ServerSpec{
+		Name: name, Zone: zone, Machine: s.Machine, Addresses: []string{s.Machine.Address()},
+	})
+	if err != nil {
+		s.Machine.Close()
+		return err
+	}
+	f.servers = append(f.servers, s)
+	return nil
+}
+
+// nodeName: the first node is a control plane, the others are workers.
+func (f *Fleet) nodeName(n int) string {
+	if n == 1 {
+		return f.opts.Lot + "-cp-1"
+	}
+	return fmt.Sprintf("%s-worker-%d", f.opts.Lot, n-1)
+}
+
+// disks are two of unequal size, with serials that tell the server and slot.
+func (f *Fleet) disks(n int) []simulated.DiskSpec {
+	disk := func(slot string, size int64) simulated.DiskSpec {
+		return simulated.DiskSpec{
+			Serial: fmt.Sprintf("LAB%04d%s", n, slot), Model: "IRONLOT SIMULATED", Size: size,
+			WWN: fmt.Sprintf("0x5000000000%04x0%s", n, slot),
+		}
+	}
+	return []simulated.DiskSpec{disk("A", f.opts.DiskSize), disk("B", 2*f.opts.DiskSize)}
+}
+
+func (f *Fleet) scaled(real time.Duration) time.Duration {
+	return time.Duration(float64(real) / f.opts.Speed)
+}
+
+// talos runs a node of the lab on a machine that has booted from its disk.
+func (f *Fleet) talos(faults talosnode.Faults) simulated.Talos {
+	return func(ctx context.Context, boot simulated.TalosBoot) error {
+		faults := faults
+		faults.KubeletCrash = faults.KubeletCrash || boot.TwoEphemerals
+		node, err := talosnode.Start(ctx, talosnode.Options{
+			Addr:   boot.Address,
+			Store:  boot.Store,
+			Serial: boot.Machine,
+			Delays: talosnode.RealDelays().Scale(1 / f.opts.Speed),
+			Faults: faults,
+			Trustd: f.trustd,
+			Log:    boot.Log,
+		})
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		node.Stop()
+		return nil
+	}
+}
