@@ -1,0 +1,414 @@
+package talosnode_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/cosi-project/runtime/pkg/safe"
+	"github.com/cosi-project/runtime/pkg/state"
+	"github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/client"
+	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/hardware"
+	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"github.com/siderolabs/talos/pkg/machinery/resources/v1alpha1"
+	"github.com/siderolabs/talos/pkg/machinery/role"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/ironlot/ironlot/internal/lab/talosnode"
+)
+
+// The tests here use machinery's own client: what it sees, talosctl sees.
+
+var sharedCluster = sync.OnceValues(func() (*talosnode.Cluster, error) {
+	return talosnode.NewCluster("lab", "https://192.0.2.10:6443")
+})
+
+func cluster(t *testing.T) *talosnode.Cluster {
+	t.Helper()
+	c, err := sharedCluster()
+	require.NoError(t, err)
+	return c
+}
+
+// up is a world in which the cluster's control plane runs.
+func up(t *testing.T, c *talosnode.Cluster) *talosnode.Trustd {
+	t.Helper()
+	trustd := talosnode.NewTrustd()
+	require.NoError(t, trustd.Serve(c.ControlPlane))
+	return trustd
+}
+
+func start(t *testing.T, opts talosnode.Options) *talosnode.Node {
+	t.Helper()
+	opts.Addr = "127.0.0.1:0"
+	n, err := talosnode.Start(t.Context(), opts)
+	require.NoError(t, err)
+	t.Cleanup(n.Stop)
+	return n
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func insecure(t *testing.T, n *talosnode.Node) *client.Client {
+	t.Helper()
+	return dial(t, client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), client.WithEndpoints(n.Addr()))
+}
+
+func mTLS(t *testing.T, n *talosnode.Node, talosconfig []byte) *client.Client {
+	t.Helper()
+	cfg, err := clientconfig.FromBytes(talosconfig)
+	require.NoError(t, err)
+	return dial(t, client.WithConfig(cfg), client.WithEndpoints(n.Addr()))
+}
+
+func dial(t *testing.T, opts ...client.OptionFunc) *client.Client {
+	t.Helper()
+	opts = append(opts, client.WithGRPCDialOptions(grpc.WithDefaultServiceConfig(`{"methodConfig":[{"name":[{}],"waitForReady":true}]}`)))
+	c, err := client.New(t.Context(), opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func applyConfig(t *testing.T, c *client.Client, cfg []byte) *machine.ApplyConfiguration {
+	t.Helper()
+	got, err := c.ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: cfg, Mode: machine.ApplyConfigurationRequest_AUTO})
+	require.NoError(t, err)
+	return got.Messages[0]
+}
+
+// reached waits until the node shows a stage.
+func reached(t *testing.T, c *client.Client, stage runtime.MachineStage, unmet ...string) {
+	t.Helper()
+	_, err := safe.StateWatchFor[*runtime.MachineStatus](within(t), c.COSI, runtime.NewMachineStatus().Metadata(),
+		state.WithEventTypes(state.Created, state.Updated),
+		state.WithCondition(func(r resource.Resource) (bool, error) {
+			spec := r.(*runtime.MachineStatus).TypedSpec()
+			var got []string
+			for _, u := range spec.Status.UnmetConditions {
+				got = append(got, u.Name+": "+u.Reason)
+			}
+			if spec.Status.Ready != (len(got) == 0) {
+				return false, errors.New("ready and unmet conditions contradict each other")
+			}
+			return spec.Stage == stage && slices.Equal(got, unmet), nil
+		}))
+	require.NoError(t, err)
+}
+
+func TestFromMaintenanceToReady(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	store := &talosnode.MemoryStore{}
+	n := start(t, talosnode.Options{Store: store, Trustd: up(t, c), UUID: "abcdef00-0000-0000-0000-000000000000", Serial: "SN1"})
+
+	free := insecure(t, n)
+	version, err := free.Version(within(t))
+	require.NoError(t, err)
+	require.Equal(t, "v1.13.8", version.Messages[0].Version.Tag)
+	require.Equal(t, "lab-simulated", version.Messages[0].Version.Sha)
+	require.Equal(t, "metal", version.Messages[0].Platform.Name)
+	reached(t, free, runtime.MachineStageMaintenance)
+
+	answer := applyConfig(t, free, c.Worker)
+	require.Equal(t, machine.ApplyConfigurationRequest_NO_REBOOT, answer.Mode)
+	require.Equal(t, "Applied configuration without a reboot", answer.ModeDetails)
+
+	admin := mTLS(t, n, c.Talosconfig)
+	reached(t, admin, runtime.MachineStageRunning)
+	name, err := safe.StateGetByID[*k8s.Nodename](within(t), admin.COSI, k8s.NodenameID)
+	require.NoError(t, err)
+	require.Equal(t, "talos-abc-def", name.TypedSpec().Nodename)
+	node, err := safe.StateGetByID[*k8s.NodeStatus](within(t), admin.COSI, "talos-abc-def")
+	require.NoError(t, err)
+	require.True(t, node.TypedSpec().NodeReady)
+	info, err := safe.StateGetByID[*hardware.SystemInformation](within(t), admin.COSI, hardware.SystemInformationID)
+	require.NoError(t, err)
+	require.Equal(t, "SN1", info.TypedSpec().SerialNumber)
+	kubelet, err := safe.StateGetByID[*v1alpha1.Service](within(t), admin.COSI, "kubelet")
+	require.NoError(t, err)
+	require.True(t, kubelet.TypedSpec().Healthy)
+	running, err := safe.StateGetByID[*config.MachineConfig](within(t), admin.COSI, config.ActiveID)
+	require.NoError(t, err)
+	data, err := running.Provider().Bytes()
+	require.NoError(t, err)
+	require.Equal(t, string(c.Worker), string(data), "the node keeps the bytes")
+
+	// The config survives a power cut; maintenance does not come back.
+	n.Stop()
+	again := start(t, talosnode.Options{Store: store, Trustd: up(t, c)})
+	reached(t, mTLS(t, again, c.Talosconfig), runtime.MachineStageRunning)
+	require.Equal(t, uint64(116), alert(t, again.Addr()), "certificate required")
+}
+
+// alert connects without a certificate and gives the TLS alert that comes.
+func alert(t *testing.T, addr string) uint64 {
+	t.Helper()
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Read(make([]byte, 1))
+	var op *net.OpError
+	require.ErrorAs(t, err, &op)
+	return reflect.ValueOf(op.Err).Uint()
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	store := &talosnode.MemoryStore{}
+	n := start(t, talosnode.Options{Store: store})
+	free := insecure(t, n)
+	edit := func(old, new string) []byte {
+		require.Contains(t, string(c.Worker), old)
+		return []byte(strings.Replace(string(c.Worker), old, new, 1))
+	}
+	for name, tc := range map[string]struct {
+		config []byte
+		text   string
+	}{
+		"broken YAML":     {[]byte("machine: [\n"), "decode error: "},
+		"unknown kind":    {append(bytes.Clone(c.Worker), "---\napiVersion: v1alpha1\nkind: NoSuchKind\nname: x\n"...), "error decoding document v1alpha1/NoSuchKind/x (line "},
+		"unknown key":     {edit("machine:", "machine:\n    nonsense: 1"), "nonsense: 1"},
+		"wrong type":      {edit("type: worker", "type: wroker"), `v1alpha1.Config: 1 error occurred`},
+		"empty":           {nil, "config not found"},
+		"twice":           {append(bytes.Clone(c.Worker), append([]byte("---\n"), c.Worker...)...), "not allowed"},
+		"worker with key": {bytes.Replace(c.ControlPlane, []byte("type: controlplane"), []byte("type: worker"), 1), "CA key is not allowed on non-controlplane nodes"},
+	} {
+		_, err := free.ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: tc.config})
+		require.Equal(t, codes.InvalidArgument, client.StatusCode(err), name)
+		require.ErrorContains(t, err, tc.text, name)
+	}
+	reached(t, free, runtime.MachineStageMaintenance)
+	saved, err := store.Load()
+	require.NoError(t, err)
+	require.Nil(t, saved, "no refused config is kept")
+}
+
+func TestAcceptedWithoutEffect(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	store := &talosnode.MemoryStore{}
+	n := start(t, talosnode.Options{Store: store})
+	free := insecure(t, n)
+
+	// A config without a v1alpha1 document is a trap: no error, no effect.
+	answer := applyConfig(t, free, []byte("apiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n"))
+	require.Equal(t, "Applied configuration without a reboot", answer.ModeDetails)
+
+	dry, err := free.ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: c.ControlPlane, DryRun: true})
+	require.NoError(t, err)
+	require.Contains(t, dry.Messages[0].ModeDetails, "(skipped in dry-run)")
+	for _, secret := range c.Secrets() {
+		require.Contains(t, dry.Messages[0].ModeDetails, secret, "as on the real node")
+	}
+	_, err = free.ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: c.Worker, Mode: machine.ApplyConfigurationRequest_STAGED})
+	require.NoError(t, err)
+
+	reached(t, free, runtime.MachineStageMaintenance)
+	saved, err := store.Load()
+	require.NoError(t, err)
+	require.Nil(t, saved)
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	store := &talosnode.MemoryStore{}
+	require.NoError(t, store.Save(c.Worker))
+	n := start(t, talosnode.Options{Store: store, Trustd: up(t, c)})
+	readerConfig, err := c.TalosconfigFor(role.Reader)
+	require.NoError(t, err)
+	reader, admin := mTLS(t, n, readerConfig), mTLS(t, n, c.Talosconfig)
+
+	reached(t, reader, runtime.MachineStageRunning)
+	_, err = safe.StateGetByID[*config.MachineConfig](within(t), reader.COSI, config.ActiveID)
+	require.Equal(t, codes.PermissionDenied, client.StatusCode(err))
+	_, err = reader.ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: c.ControlPlane})
+	require.Equal(t, codes.PermissionDenied, client.StatusCode(err))
+	err = admin.COSI.Create(within(t), k8s.NewNodename(k8s.NamespaceName, "x"))
+	require.True(t, state.IsOwnerConflictError(err), "COSI's word for a write that is denied: %v", err)
+
+	changed := bytes.Replace(c.Worker, []byte("type: worker"), []byte("type: worker\n    sysctls:\n        vm.swappiness: \"1\""), 1)
+	applyConfig(t, admin, changed)
+	saved, err := store.Load()
+	require.NoError(t, err)
+	require.Equal(t, string(changed), string(saved), "an admin may change the config, a reader may not")
+
+	other, err := talosnode.NewCluster("other", "https://192.0.2.20:6443")
+	require.NoError(t, err)
+	foreign, err := clientconfig.FromBytes(other.Talosconfig)
+	require.NoError(t, err)
+	cli, err := client.New(t.Context(), client.WithConfig(foreign), client.WithEndpoints(n.Addr()))
+	require.NoError(t, err)
+	defer func() { _ = cli.Close() }()
+	_, err = cli.Version(within(t))
+	require.Equal(t, codes.Unavailable, client.StatusCode(err))
+}
+
+func TestWorkerWaitsForTrustd(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	trustd := talosnode.NewTrustd()
+	events := make(chan string, 100)
+	n := start(t, talosnode.Options{Trustd: trustd, Log: func(msg string) { events <- msg }})
+	applyConfig(t, insecure(t, n), c.Worker)
+	waitReset(t, n.Addr())
+
+	// A control plane of another cluster does not help.
+	other, err := talosnode.NewCluster("other", "https://192.0.2.20:6443")
+	require.NoError(t, err)
+	require.NoError(t, trustd.Serve(other.ControlPlane))
+	waitReset(t, n.Addr())
+
+	require.NoError(t, trustd.Serve(c.ControlPlane))
+	reached(t, mTLS(t, n, c.Talosconfig), runtime.MachineStageRunning)
+	require.Error(t, trustd.Serve(c.Worker), "a worker's config has no CA key")
+}
+
+// waitReset waits until a handshake is reset.
+func waitReset(t *testing.T, addr string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		conn, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Second}, "tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err == nil {
+			_ = conn.Close()
+		}
+		return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE)
+	}, 10*time.Second, 5*time.Millisecond)
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	vlans := func() []uint32 { return []uint32{100} }
+	unmetNode := `nodeReady: node "talos-000-000" status is not available yet`
+
+	t.Run("worker with the wrong VLAN never opens", func(t *testing.T) {
+		t.Parallel()
+		n := start(t, talosnode.Options{Trustd: up(t, c), VLANs: vlans})
+		applyConfig(t, insecure(t, n), c.Worker)
+		waitReset(t, n.Addr())
+	})
+	t.Run("control plane with the wrong VLAN never joins", func(t *testing.T) {
+		t.Parallel()
+		n := start(t, talosnode.Options{Trustd: up(t, c), VLANs: vlans})
+		applyConfig(t, insecure(t, n), c.ControlPlane)
+		reached(t, mTLS(t, n, c.Talosconfig), runtime.MachineStageBooting, "services: etcd not running", unmetNode)
+	})
+	t.Run("the right VLAN joins", func(t *testing.T) {
+		t.Parallel()
+		n := start(t, talosnode.Options{Trustd: up(t, c), VLANs: vlans})
+		cfg := append(bytes.Clone(c.Worker), "---\napiVersion: v1alpha1\nkind: VLANConfig\nname: eno1.100\nvlanID: 100\nparent: eno1\n"...)
+		applyConfig(t, insecure(t, n), cfg)
+		reached(t, mTLS(t, n, c.Talosconfig), runtime.MachineStageRunning)
+	})
+	t.Run("kubelet crash", func(t *testing.T) {
+		t.Parallel()
+		n := start(t, talosnode.Options{Trustd: up(t, c), Faults: talosnode.Faults{KubeletCrash: true}})
+		applyConfig(t, insecure(t, n), c.Worker)
+		reached(t, mTLS(t, n, c.Talosconfig), runtime.MachineStageBooting, "services: kubelet not running", unmetNode)
+	})
+	t.Run("answer lost", func(t *testing.T) {
+		t.Parallel()
+		n := start(t, talosnode.Options{Trustd: up(t, c), Faults: talosnode.Faults{AnswerLost: true}})
+		_, err := insecure(t, n).ApplyConfiguration(within(t), &machine.ApplyConfigurationRequest{Data: c.Worker})
+		require.Equal(t, codes.Unavailable, client.StatusCode(err))
+		reached(t, mTLS(t, n, c.Talosconfig), runtime.MachineStageRunning)
+	})
+	t.Run("STATE cannot be formatted", func(t *testing.T) {
+		t.Parallel()
+		store := &talosnode.MemoryStore{}
+		n := start(t, talosnode.Options{Store: store, Trustd: up(t, c), Faults: talosnode.Faults{StateReadOnly: true}})
+		applyConfig(t, insecure(t, n), c.Worker)
+		waitReset(t, n.Addr())
+		n.Stop()
+		saved, err := store.Load()
+		require.NoError(t, err)
+		require.Nil(t, saved)
+	})
+	t.Run("injected config wins", func(t *testing.T) {
+		t.Parallel()
+		other, err := talosnode.NewCluster("other", "https://192.0.2.20:6443")
+		require.NoError(t, err)
+		n := start(t, talosnode.Options{Trustd: up(t, other), Faults: talosnode.Faults{Inject: other.Worker}})
+		reached(t, mTLS(t, n, other.Talosconfig), runtime.MachineStageRunning)
+	})
+}
+
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	c := cluster(t)
+	trustd := talosnode.NewTrustd()
+	n := start(t, talosnode.Options{Trustd: trustd})
+	applyConfig(t, insecure(t, n), c.ControlPlane)
+	admin := mTLS(t, n, c.Talosconfig)
+	reached(t, admin, runtime.MachineStageBooting, "services: etcd not running", `nodeReady: node "talos-000-000" status is not available yet`)
+	require.NoError(t, admin.Bootstrap(within(t), &machine.BootstrapRequest{}))
+	reached(t, admin, runtime.MachineStageRunning)
+}
+
+func TestRefusingPort(t *testing.T) {
+	t.Parallel()
+	n := start(t, talosnode.Options{Refuse: true, Delays: talosnode.Delays{Boot: time.Hour}})
+	_, err := net.Dial("tcp", n.Addr())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+func TestStopFreesThePort(t *testing.T) {
+	t.Parallel()
+	n := start(t, talosnode.Options{Delays: talosnode.Delays{Boot: time.Hour}})
+	waitReset(t, n.Addr())
+	n.Stop()
+	n.Stop() // again is harmless
+	l, err := net.Listen("tcp", n.Addr())
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+
+	taken := start(t, talosnode.Options{})
+	_, err = talosnode.Start(t.Context(), talosnode.Options{Addr: taken.Addr()})
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+}
+
+// Thousands of nodes in one process: none costs more than a few goroutines.
+func TestManyNodes(t *testing.T) {
+	const count = 300
+	before := goruntime.NumGoroutine()
+	var nodes []*talosnode.Node
+	for range count {
+		nodes = append(nodes, start(t, talosnode.Options{}))
+	}
+	for _, n := range nodes {
+		conn, err := tls.Dial("tcp", n.Addr(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
+	require.Less(t, goruntime.NumGoroutine()-before, 12*count)
+	for _, n := range nodes {
+		n.Stop()
+	}
+}
