@@ -25,7 +25,12 @@ const size = 16 * layout.MiB
 
 func start(t *testing.T) (*images.Server, string) {
 	t.Helper()
-	s, err := images.New(t.TempDir(), images.Spec{Size: size, Data: 4 * layout.MiB, Seed: 1})
+	return startWith(t, images.Spec{Size: size, Data: 4 * layout.MiB, Seed: 1})
+}
+
+func startWith(t *testing.T, spec images.Spec) (*images.Server, string) {
+	t.Helper()
+	s, err := images.New(t.TempDir(), spec)
 	require.NoError(t, err)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
@@ -98,7 +103,7 @@ func TestImpossibleSizesAreRefused(t *testing.T) {
 
 func TestEveryFormatUnpacksToTheSameImage(t *testing.T) {
 	t.Parallel()
-	s, url := start(t)
+	s, url := startWith(t, images.Spec{Size: 8 * layout.MiB, Data: layout.MiB})
 	unpack := map[images.Format]func(io.Reader) (io.Reader, error){
 		images.Raw:  func(r io.Reader) (io.Reader, error) { return r, nil },
 		images.Zstd: func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r) },
