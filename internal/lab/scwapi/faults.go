@@ -131,7 +131,7 @@ func newFaults(seed uint64, list []Fault) *faults {
 }
 
 func (s *faults) add(f Fault) {
-	if f.Status == 0 {
+	if f.Kind == ServerError && f.Status == 0 {
 		f.Status = http.StatusInternalServerError
 	}
 	s.mu.Lock()
