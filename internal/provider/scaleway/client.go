@@ -47,8 +47,9 @@ func New(cfg Config) (*Client, error) {
 	}
 	sdk, err := scw.NewClient(scw.WithProfile(profile), scw.WithUserAgent("ironlot/"+version), scw.WithHTTPClient(do))
 	if err != nil {
-		return nil, fault.Operator("check the Scaleway config file and the SCW_* environment",
-			"the Scaleway settings are refused: %w", err)
+		return nil, &fault.Error{Class: fault.NeedsOperator, Cause: err,
+			Message: "the Scaleway settings are refused: " + text(err),
+			Remedy:  "check the Scaleway config file and the SCW_* environment"}
 	}
 	return &Client{
 		sdk:      sdk,
@@ -179,7 +180,8 @@ func (c *Client) acted(ctx context.Context, op, zone, serverID string, err error
 	resp, ok := errors.AsType[*scw.ResponseError](err)
 	if ok && resp.StatusCode == http.StatusBadRequest {
 		if s, e := c.Describe(ctx, zone, serverID); e == nil && !s.Settled {
-			return fault.Retry("cannot %s while its status is %s: %w", op, s.Status, c.cause(err, false))
+			return &fault.Error{Class: fault.Transient, Cause: c.cause(err, false),
+				Message: "cannot " + op + " while its status is " + s.Status}
 		}
 	}
 	return c.fail(op, err)
