@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
@@ -82,7 +83,7 @@ func ParseFault(s string) (Fault, error) {
 	if given {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 {
-			return f, fmt.Errorf("the fault %q must end in the number of a server, such as %s@1", s, name)
+			return f, fault.Operator("write it as "+name+"@1", "the fault %q does not end in the number of a server", s)
 		}
 		f.Server = n
 	}
@@ -93,10 +94,10 @@ func ParseFault(s string) (Fault, error) {
 func (f *Fault) resolve() error {
 	kind, ok := faultKinds()[f.Name]
 	if !ok {
-		return fmt.Errorf("there is no fault %q, choose from %s", f.Name, strings.Join(FaultNames(), ", "))
+		return fault.Operator("choose from "+strings.Join(FaultNames(), ", "), "there is no fault %q", f.Name)
 	}
 	if f.Server != 0 && kind.images != nil {
-		return fmt.Errorf("the fault %q strikes all servers, leave out @%d", f.Name, f.Server)
+		return fault.Operator(fmt.Sprintf("leave out @%d", f.Server), "the fault %q strikes all servers", f.Name)
 	}
 	f.kind = kind
 	return nil
@@ -107,7 +108,7 @@ func (f Fault) check(servers int) error {
 		return err
 	}
 	if f.Server < 0 || f.Server > servers {
-		return fmt.Errorf("the fault %s@%d is for a server that is not there, the lab has %d", f.Name, f.Server, servers)
+		return fault.Operator(fmt.Sprintf("use a number from 1 to %d", servers), "the fault %s@%d is for a server that is not there", f.Name, f.Server)
 	}
 	return nil
 }
@@ -127,29 +128,29 @@ func FaultHelp() map[string]string {
 // faultsOf gives the faults that strike a server.
 func (f *Fleet) faultsOf(n int) []Fault {
 	var all []Fault
-	for _, fault := range f.opts.Faults {
-		if fault.Server != 0 && fault.Server != n || fault.resolve() != nil {
+	for _, one := range f.opts.Faults {
+		if one.Server != 0 && one.Server != n || one.resolve() != nil {
 			continue
 		}
-		all = append(all, fault)
+		all = append(all, one)
 	}
 	return all
 }
 
 // applyFaults sets what is not a machine's own.
 func (f *Fleet) applyFaults() error {
-	for _, fault := range f.opts.Faults {
-		if err := fault.resolve(); err != nil {
+	for _, one := range f.opts.Faults {
+		if err := one.resolve(); err != nil {
 			return err
 		}
-		if fault.kind.images != nil {
-			f.images.SetFaults(*fault.kind.images)
+		if one.kind.images != nil {
+			f.images.SetFaults(*one.kind.images)
 		}
 	}
 	for _, s := range f.servers {
-		for _, fault := range f.faultsOf(s.Number) {
-			if err := f.applyTo(s, fault.kind); err != nil {
-				return fmt.Errorf("cannot set the fault %s on server %d: %w", fault.Name, s.Number, err)
+		for _, one := range f.faultsOf(s.Number) {
+			if err := f.applyTo(s, one.kind); err != nil {
+				return fmt.Errorf("cannot set the fault %s on server %d: %w", one.Name, s.Number, err)
 			}
 		}
 	}
@@ -163,9 +164,9 @@ func (f *Fleet) applyTo(s Server, kind faultKind) error {
 		}
 	}
 	if kind.api != nil {
-		fault := *kind.api
-		fault.Server = s.ID
-		return f.api.AddFault(fault)
+		one := *kind.api
+		one.Server = s.ID
+		return f.api.AddFault(one)
 	}
 	return nil
 }

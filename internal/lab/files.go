@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 )
 
@@ -32,7 +33,7 @@ func (f *Fleet) prepareDir() error {
 	}
 	_, err = os.Stat(f.Path(marker))
 	if len(entries) > 0 && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the directory %s holds files that are not a lab's; name an empty one", f.dir)
+		return fault.Operator("name an empty one", "the directory %s holds files that are not a lab's", f.dir)
 	}
 	return f.write(marker, 0o600, "This directory belongs to a simulated lab. It is written anew at every start.\n")
 }

@@ -13,9 +13,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
@@ -141,18 +143,25 @@ func (o Options) check() (netip.Addr, error) {
 	base, err := netip.ParseAddr(o.Base)
 	switch {
 	case o.Dir == "":
-		return base, errors.New("the lab needs a directory")
+		return base, fault.Operator("name one", "the lab needs a directory")
 	case err != nil || !base.Is4() || !base.IsLoopback():
-		return base, fmt.Errorf("the lab's base address %q is not an IPv4 address in 127.0.0.0/8", o.Base)
+		return base, fault.Operator("use one such as 127.0.10.0", "the lab's base address %q is not an IPv4 address in 127.0.0.0/8", o.Base)
 	case o.Servers < 1 || o.Servers > 1000:
-		return base, fmt.Errorf("a lab has 1 to 1000 servers, not %d", o.Servers)
+		return base, fault.Operator("change the number", "a lab has 1 to 1000 servers, not %d", o.Servers)
 	case o.Speed < 0:
-		return base, fmt.Errorf("the speed %v is negative; 1 is as slow as real machines, 60 sixty times faster", o.Speed)
+		return base, fault.Operator("use 1 for the speed of real machines, 60 for sixty times that", "the lab's speed %v is negative", o.Speed)
 	case o.DiskSize < o.Image.Size:
-		return base, fmt.Errorf("a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
+		return base, fault.Operator("make the disk larger", "a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
+	case !slices.Contains(images.Formats(), o.Format):
+		return base, fault.Operator(fmt.Sprintf("use one of %v", images.Formats()), "there is no image format %q", o.Format)
+	case !slices.Contains(simulated.Deliveries(), o.Delivered):
+		return base, fault.Operator(fmt.Sprintf("use one of %v", simulated.Deliveries()), "the lab cannot deliver %q on its disks", o.Delivered)
 	}
-	for _, fault := range o.Faults {
-		if err := fault.check(o.Servers); err != nil {
+	if err := o.Image.Check(); err != nil {
+		return base, err
+	}
+	for _, f := range o.Faults {
+		if err := f.check(o.Servers); err != nil {
 			return base, err
 		}
 	}
@@ -197,7 +206,7 @@ func (f *Fleet) startAPI(ctx context.Context) error {
 	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed})
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr(f.opts.APIPort))
 	if err != nil {
-		return fmt.Errorf("the lab's API cannot listen, end the other lab or choose another base address: %w", err)
+		return fault.Operator("end the other lab or choose another base address", "the lab's API cannot listen: %w", err)
 	}
 	f.apiURL = "http://" + listener.Addr().String()
 	f.web = &http.Server{Handler: f.api.Handler(), ReadHeaderTimeout: 10 * time.Second}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
@@ -116,19 +117,23 @@ func TestALabStartsAgainInItsDirectoryAndInNoOther(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*lab.Options){
-		"127.0.0.0/8": func(o *lab.Options) { o.Base = "192.0.2.1" },
-		"servers":     func(o *lab.Options) { o.Servers = 1001 },
-		"negative":    func(o *lab.Options) { o.Speed = -1 },
-		"too small":   func(o *lab.Options) { o.DiskSize = 1 },
-		"directory":   func(o *lab.Options) { o.Dir = "" },
-		"no fault":    func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "meteor"}} },
-		"not there":   func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "slow-disk", Server: 9}} },
-		"strikes all": func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "image-html", Server: 1}} },
+		"127.0.0.0/8":  func(o *lab.Options) { o.Base = "192.0.2.1" },
+		"servers":      func(o *lab.Options) { o.Servers = 1001 },
+		"negative":     func(o *lab.Options) { o.Speed = -1 },
+		"too small":    func(o *lab.Options) { o.DiskSize = 1 },
+		"image format": func(o *lab.Options) { o.Format = "7z" },
+		"deliver":      func(o *lab.Options) { o.Delivered = "windows" },
+		"cannot hold":  func(o *lab.Options) { o.Image.Data = 1 << 40 },
+		"directory":    func(o *lab.Options) { o.Dir = "" },
+		"no fault":     func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "meteor"}} },
+		"not there":    func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "slow-disk", Server: 9}} },
+		"strikes all":  func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "image-html", Server: 1}} },
 	} {
 		o := quick(t)
 		change(&o)
 		_, err := lab.NewFleet(t.Context(), o)
 		require.ErrorContains(t, err, says)
+		require.Equal(t, fault.NeedsOperator, fault.ClassOf(err), says)
 		if o.Dir != "" {
 			require.NoDirExists(t, o.Dir, says)
 		}

@@ -35,12 +35,12 @@ func (f *Fleet) addServer(n int) error {
 		Log:       f.opts.Log,
 	}
 	talosFaults := talosnode.Faults{}
-	for _, fault := range f.faultsOf(n) {
-		if fault.kind.machine != nil {
-			fault.kind.machine(&options)
+	for _, one := range f.faultsOf(n) {
+		if one.kind.machine != nil {
+			one.kind.machine(&options)
 		}
-		if fault.kind.talos != nil {
-			fault.kind.talos(&talosFaults)
+		if one.kind.talos != nil {
+			one.kind.talos(&talosFaults)
 		}
 	}
 	options.Talos = f.talos(talosFaults)

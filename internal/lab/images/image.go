@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 )
 
@@ -26,11 +27,22 @@ type Spec struct {
 	Seed uint64 // equal seeds make equal images
 }
 
+// Check refuses an image that cannot be made.
+func (s Spec) Check() error {
+	switch {
+	case s.Size < minSize || s.Size%layout.MiB != 0:
+		return fault.Operator(fmt.Sprintf("use a whole number of MiB, at least %d", minSize/layout.MiB),
+			"an image of %d bytes cannot be made", s.Size)
+	case s.Data < 0 || s.Data > s.Size:
+		return fault.Operator("use no more than its size", "an image of %d bytes cannot hold %d bytes of data", s.Size, s.Data)
+	}
+	return nil
+}
+
 // Build writes the image as a sparse file; a file that is there is replaced.
 func Build(path string, spec Spec) error {
-	if spec.Size < minSize || spec.Size%layout.MiB != 0 {
-		return fmt.Errorf("an image of %d bytes cannot be made: the size must be a whole number of MiB, at least %d MiB",
-			spec.Size, minSize/layout.MiB)
+	if err := spec.Check(); err != nil {
+		return err
 	}
 	f, err := os.Create(path)
 	if err != nil {

@@ -55,6 +55,9 @@ const (
 	LVM   Delivered = "lvm"   // the same with LVM on the root array
 )
 
+// Deliveries lists what the provider can deliver.
+func Deliveries() []Delivered { return []Delivered{RAID1, LVM, Blank} }
+
 // Faults are what goes wrong. The zero value is a good machine. They may be
 // changed at any time with Machine.SetFaults.
 type Faults struct {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+)
+
+// labFlags are the flags of `starter lab`.
+type labFlags struct {
+	options   lab.Options
+	imageMiB  int64
+	dataMiB   int64
+	diskMiB   int64
+	format    string
+	delivered string
+	faults    []string
+	quiet     bool
+}
+
+// labCommand runs a simulated fleet until it is interrupted.
+func (a *app) labCommand() *cobra.Command {
+	f := &labFlags{}
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Run a fleet of simulated servers to try everything out",
+		Long: `Run a fleet of simulated servers: the provider's API, machines with SSH and
+disks, Talos nodes and an image server, all on loopback addresses of this
+computer. Everything that provisions them is the real code over the real
+protocols; the machines are simulated, and no result says anything about real
+hardware. The lab runs until Ctrl-C and writes into its directory all that is
+needed to use it, lab.env and lot.yaml first.
+
+` + faultList(),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), a)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *labFlags) register(cmd *cobra.Command) {
+	o, flags := &f.options, cmd.Flags()
+	flags.IntVar(&o.Servers, "servers", 3, "number of servers, 1 to 1000")
+	flags.StringVar(&o.Dir, "dir", "", "directory for the lab's files (default: lab in the state directory)")
+	flags.StringVar(&o.Lot, "lot", "lab", "name of the lot")
+	flags.Float64Var(&o.Speed, "speed", 60, "how many times faster than real machines")
+	flags.StringVar(&o.Base, "base", "127.0.10.0", "loopback address of API and image server; the machines follow behind it")
+	flags.IntVar(&o.APIPort, "api-port", 8080, "port of the provider's API")
+	flags.IntVar(&o.ImagePort, "image-port", 8081, "port of the image server")
+	flags.Int64Var(&f.imageMiB, "image-size", 64, fmt.Sprintf("size of the raw image in MiB; the real one has %d", images.FullSize/layout.MiB))
+	flags.Int64Var(&f.dataMiB, "image-data", 0, "how much of the image is not zero, in MiB (default: a quarter)")
+	flags.StringVar(&f.format, "image-format", string(images.Zstd), "raw, zst, xz or gz")
+	flags.Int64Var(&f.diskMiB, "disk-size", 1024, "size of each system disk in MiB")
+	flags.StringVar(&f.delivered, "delivered", string(simulated.RAID1), "what lies on the disks at first: raid1, lvm or blank")
+	flags.BoolVar(&o.SwapNames, "swap-names", false, "let the kernel names of disks swap between boots")
+	flags.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	flags.StringArrayVar(&f.faults, "fault", nil, "a fault, NAME or NAME@SERVER, may be repeated; see below")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not show the machines' consoles")
+	complete := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	// These fail for unknown flags only.
+	_ = cmd.RegisterFlagCompletionFunc("fault", complete(lab.FaultNames()...))
+	_ = cmd.RegisterFlagCompletionFunc("image-format", complete("raw", "zst", "xz", "gz"))
+	_ = cmd.RegisterFlagCompletionFunc("delivered", complete("raid1", "lvm", "blank"))
+}
+
+func (f *labFlags) run(ctx context.Context, a *app) error {
+	o, err := f.complete(a)
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		o.Log = (&console{out: a.stderr}).line
+	}
+	// The fleet outlives the interrupt, so that Close ends it in order.
+	fleet, err := lab.NewFleet(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(a.stdout, labGreeting(fleet, o))
+	<-ctx.Done()
+	fmt.Fprintln(a.stdout, "\nstopping the lab; its disks are removed")
+	return fleet.Close()
+}
+
+// console shows the machines' consoles, a line at a time.
+type console struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (c *console) line(s string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintln(c.out, s)
+}
+
+// complete turns flags into options.
+func (f *labFlags) complete(a *app) (lab.Options, error) {
+	o := f.options
+	if f.dataMiB == 0 {
+		f.dataMiB = f.imageMiB / 4
+	}
+	o.Image = images.Spec{Size: f.imageMiB * layout.MiB, Data: f.dataMiB * layout.MiB, Seed: o.Seed}
+	o.DiskSize = max(f.diskMiB*layout.MiB, o.Image.Size)
+	o.Format, o.Delivered = images.Format(f.format), simulated.Delivered(f.delivered)
+	for _, s := range f.faults {
+		fault, err := lab.ParseFault(s)
+		if err != nil {
+			return o, err
+		}
+		o.Faults = append(o.Faults, fault)
+	}
+	if o.Dir == "" {
+		state, err := a.home()
+		if err != nil {
+			return o, err
+		}
+		o.Dir = filepath.Join(state.Dir, "lab")
+	}
+	return o, nil
+}
+
+func labGreeting(fleet *lab.Fleet, o lab.Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "SIMULATED: a lab of %d servers, %g times faster than real ones. None of it is real hardware.\n\n", o.Servers, o.Speed)
+	fmt.Fprintf(&b, "  %-10s %-16s %-38s %s\n", "SERVER", "NODE", "ID", "ADDRESS")
+	for _, s := range fleet.Servers() {
+		fmt.Fprintf(&b, "  %-10s %-16s %-38s %s\n", s.Name, s.Node, s.ID, s.Machine.Address())
+	}
+	fmt.Fprintf(&b, "\nThe provider's API answers at %s. In another terminal:\n\n", fleet.APIURL())
+	fmt.Fprintf(&b, "  source %s\n", fleet.Path("lab.env"))
+	fmt.Fprintf(&b, "  starter up                      # Temporal and a worker, in a terminal of its own\n")
+	fmt.Fprintf(&b, "  starter provision --batch %s\n\n", fleet.Path("lot.yaml"))
+	fmt.Fprintf(&b, "Ctrl-C stops the lab.\n")
+	return b.String()
+}
+
+func faultList() string {
+	var b strings.Builder
+	b.WriteString("Faults (NAME@2 strikes the second server alone):\n")
+	help := lab.FaultHelp()
+	for _, name := range lab.FaultNames() {
+		fmt.Fprintf(&b, "  %-18s %s\n", name, help[name])
+	}
+	return b.String()
+}
