@@ -1,0 +1,106 @@
+package write_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/ironlot/ironlot/internal/agent/hosttest"
+	"github.com/ironlot/ironlot/internal/agent/report"
+	"github.com/ironlot/ironlot/internal/agent/write"
+)
+
+const gib = 1 << 30
+
+// TestHugeDisk: what is zeroed of a disk of 4 TiB depends on what it costs.
+func TestHugeDisk(t *testing.T) {
+	t.Parallel()
+	for method, zeroed := range map[string]int64{"discard": 4096*gib - 2*mib, "write-zeroes": 16*mib + gib - mib, "written": 16*mib + gib - mib} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			d := hosttest.NewDisk(t, "sda", "S1", 4096*gib)
+			d.Method = method
+			h := hosttest.New(t, d)
+			got, err := write.Run(t.Context(), h, stageImage(t, h, d, hosttest.Image(t, 16*mib, 512)), report.Discard{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.BytesZeroed != zeroed || got.ZeroMethod != method {
+				t.Errorf("facts %+v, want %d bytes zeroed", got, zeroed)
+			}
+			if n := len(d.Ops()); n > 150 {
+				t.Errorf("%d operations", n)
+			}
+		})
+	}
+}
+
+// TestFullSize writes an image of the size of a Talos image.
+func TestFullSize(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a 4247 MiB image takes some seconds")
+	}
+	d := hosttest.NewDisk(t, "nvme0n1", "S1", 20*gib)
+	h := hosttest.New(t, d)
+	spec := stageImage(t, h, d, packedImage(t, 4247*mib))
+	got, err := write.Run(t.Context(), h, spec, report.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", got)
+	if got.BytesVerified != 4247*mib || got.BytesWritten > 3*mib || labels(t, d) != "EFI BIOS BOOT META" {
+		t.Errorf("facts %+v, the disk shows %q", got, labels(t, d))
+	}
+}
+
+// packedImage is an image as zstd: a large one never lies in memory.
+func packedImage(t testing.TB, size int64) []byte {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	for off, data := range hosttest.ImageParts(t, size, 512) {
+		if _, err := f.WriteAt(data, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out buffer
+	w, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ReadFrom(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+type buffer []byte
+
+func (b *buffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+// BenchmarkWrite writes 512 MiB, mostly zeros, to a file.
+func BenchmarkWrite(b *testing.B) {
+	d := hosttest.NewDisk(b, "sda", "S1", gib)
+	h := hosttest.New(b, d)
+	spec := stageImage(b, h, d, hosttest.Image(b, 512*mib, 512))
+	b.SetBytes(spec.RawSize)
+	for b.Loop() {
+		if _, err := write.Run(b.Context(), h, spec, report.Discard{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

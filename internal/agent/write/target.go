@@ -1,0 +1,112 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/agent/host"
+	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/agent/stage"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// minDisk is the smallest disk that is written, in bytes: below it the two
+// ends that are dealt with apart would meet.
+const minDisk = 8 * mib
+
+const prepAgain = "retry the run from disk-prep"
+
+// openStaged opens the staged image if it is the one that is asked for.
+func openStaged(h host.Host, spec api.WriteSpec) (*staged, error) {
+	found, err := stage.Find(h.RAMDir())
+	if err != nil {
+		return nil, err
+	}
+	if !strings.EqualFold(found.RawSHA256, spec.RawSHA256) || found.RawSize != spec.RawSize {
+		return nil, fault.Lost("another image is staged: %d bytes with SHA-256 %s, expected were %d with %s",
+			found.RawSize, found.RawSHA256, spec.RawSize, spec.RawSHA256)
+	}
+	f, err := os.Open(stage.Image(h.RAMDir()))
+	if err != nil {
+		return nil, fault.Lost("the staged image cannot be opened: %w", err)
+	}
+	s := &staged{File: f, size: found.RawSize}
+	head := make([]byte, image.HeadSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = s.lost(err)
+	} else {
+		s.layout, err = image.ParseLayout(head[:n])
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written to it
+		return nil, err
+	}
+	return s, nil
+}
+
+// findTarget finds the disk by identity on this boot and refuses it where it
+// cannot take the image.
+func findTarget(ctx context.Context, h host.Host, want run.Disk, src *staged) (api.Disk, error) {
+	disks, err := h.Topology(ctx)
+	if err != nil {
+		return api.Disk{}, fault.Retry("the machine's disks cannot be listed: %w", err)
+	}
+	d, err := plan.Resolve(disks, want)
+	if err != nil {
+		return api.Disk{}, err
+	}
+	return d, refuse(d, src)
+}
+
+func refuse(d api.Disk, src *staged) error {
+	name := fmt.Sprintf("disk %s (serial %s)", d.Name, d.Serial)
+	switch {
+	case len(d.Holders) > 0:
+		return fault.Operator(prepAgain, "%s is in use by %s", name, holders(d.Holders))
+	case d.ReadOnly:
+		return fault.Operator("choose another system disk", "%s is read-only", name)
+	case d.Size < minDisk || d.Size < uint64(src.size):
+		return fault.Operator("choose a larger system disk", "%s has %d bytes and the image needs %d", name, d.Size, max(src.size, minDisk))
+	case d.SectorSize != src.layout.SectorSize:
+		return fault.Operator("choose a disk, or an image, with the other's sector size",
+			"%s has sectors of %d bytes and the image's partition table counts in sectors of %d bytes, so no firmware would find it there",
+			name, d.SectorSize, src.layout.SectorSize)
+	case src.size%int64(d.SectorSize) != 0:
+		return fault.Operator("use an image that was made for such disks", "%s has sectors of %d bytes and the image's %d bytes are no multiple of that", name, d.SectorSize, src.size)
+	}
+	return nil
+}
+
+func holders(all []api.Holder) string {
+	var names []string
+	for _, x := range all {
+		names = append(names, fmt.Sprintf("%s %s (on %s)", x.Kind, x.Name, x.Device))
+	}
+	return strings.Join(names, ", ")
+}
+
+// openTarget opens the disk to write, exclusively, and makes sure that it is
+// still the one that was found.
+func openTarget(ctx context.Context, h host.Host, d api.Disk) (host.Disk, error) {
+	disk, err := h.OpenDisk(ctx, d.Name, true)
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return nil, fault.Operator(prepAgain, "disk %s (serial %s) is in use: %w", d.Name, d.Serial, err)
+	case err != nil:
+		return nil, fault.Retry("disk %s (serial %s) cannot be opened: %w", d.Name, d.Serial, err)
+	case disk.Size() != int64(d.Size) || disk.SectorSize() != d.SectorSize:
+		_ = disk.Close() // nothing was written to it
+		return nil, fault.Retry("disk %s is another one than a moment ago: it has %d bytes in sectors of %d, and %d in sectors of %d were seen",
+			d.Name, disk.Size(), disk.SectorSize(), d.Size, d.SectorSize)
+	}
+	return disk, nil
+}

@@ -1,0 +1,134 @@
+package write
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/report"
+)
+
+// What is zeroed, and why. The image's own range must read as zeros where the
+// image has holes. Behind it Talos makes STATE and EPHEMERAL on its first
+// boot, where an earlier Talos had them: what starts there must not be found
+// again. So margin bytes behind the image are zeroed in any case, and the
+// last MiB with the blank GPT's backup. The rest, which may be terabytes, is
+// discarded where that is cheap, and left alone where zeros would have to be
+// written: no partition of the new system starts there, and what the old
+// table showed there was cleared when the disk was prepared.
+const (
+	margin    = 1 << 30
+	zeroStep  = 256 * mib
+	restStep  = 1 << 30  // the first step behind the margin
+	restSteps = 64 << 30 // the largest one
+)
+
+// The ways to zero, as host.Disk names them.
+const (
+	discard = "discard"
+	written = "written"
+)
+
+// zero makes the disk read as zeros between its ends, as far as is needed.
+func (w *writer) zero(ctx context.Context) error {
+	last := w.disk.Size() - edge
+	end := min(max(w.src.size, edge)+margin, last)
+	meter := report.NewMeter(w.rep, "zero the disk", end-edge)
+	defer meter.End()
+	for off := int64(edge); off < end; off += zeroStep {
+		n := min(zeroStep, end-off)
+		method, err := w.zeroRange(ctx, off, n)
+		if err != nil {
+			return err
+		}
+		w.done.ZeroMethod = weaker(w.done.ZeroMethod, method)
+		meter.Add(n)
+	}
+	if w.done.ZeroMethod != discard {
+		return nil
+	}
+	if err := w.checkDiscard(ctx, end, meter); err != nil || w.done.ZeroMethod != discard {
+		return err
+	}
+	return w.discardRest(ctx, end, last)
+}
+
+func (w *writer) zeroRange(ctx context.Context, off, n int64) (string, error) {
+	if ctx.Err() != nil {
+		return "", stopped(ctx)
+	}
+	method, err := w.disk.Zero(ctx, off, n)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", stopped(ctx)
+		}
+		return "", w.failed("zeroed", off, err)
+	}
+	w.done.BytesZeroed += n
+	return method, nil
+}
+
+// weaker gives the method that relies less on the device.
+func weaker(a, b string) string {
+	if a == "" || a == discard || b == written {
+		return b
+	}
+	return a
+}
+
+// discardRest goes on behind the margin for as long as it is cheap.
+func (w *writer) discardRest(ctx context.Context, off, end int64) error {
+	for step := int64(restStep); off < end; step = min(2*step, restSteps) {
+		n := min(step, end-off)
+		method, err := w.zeroRange(ctx, off, n)
+		if err != nil || method != discard {
+			return err
+		}
+		off += n
+	}
+	return nil
+}
+
+// checkDiscard looks whether discarded blocks read as zeros where signatures
+// lie: at the start of each MiB, where partitions start. A device that keeps
+// the old data gets zeros written. The image's range is compared as a whole
+// later on; the margin behind it is not.
+func (w *writer) checkDiscard(ctx context.Context, end int64, meter *report.Meter) error {
+	p := make([]byte, 2*image.Block)
+	for off := int64(edge); off+int64(len(p)) <= end; off += mib {
+		if ctx.Err() != nil {
+			return stopped(ctx)
+		}
+		if err := w.readBack(p, off); err != nil {
+			return err
+		}
+		if !image.IsZero(p) {
+			report.Log(w.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", w.name, off))
+			meter.Set(0)
+			return w.writeZeros(ctx, end, meter)
+		}
+	}
+	return nil
+}
+
+func (w *writer) writeZeros(ctx context.Context, end int64, meter *report.Meter) error {
+	zeros := make([]byte, chunkSize)
+	w.done.ZeroMethod, w.done.BytesZeroed = written, 0
+	for off := int64(edge); off < end; off += chunkSize {
+		if ctx.Err() != nil {
+			return stopped(ctx)
+		}
+		n := min(chunkSize, end-off)
+		if err := w.write(zeros[:n], off); err != nil {
+			return err
+		}
+		w.done.BytesZeroed += n
+		meter.Add(n)
+		if w.done.BytesZeroed%syncStep == 0 {
+			if err := w.sync(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.sync()
+}
