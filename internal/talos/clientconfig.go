@@ -59,7 +59,10 @@ func ParseTalosconfig(data []byte, context string) (*ClientConfig, error) {
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.check(time.Now())
+	if err := c.check(time.Now()); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *ClientConfig) load(ctx *clientconfig.Context) error {

@@ -25,20 +25,29 @@ var (
 // Machinery's errors quote values in three ways: whole YAML fragments (unknown
 // keys), backquoted beginnings of values (type errors) and plain values.
 func redact(text string, source []byte) string {
-	var parts []string
-	for i, line := range strings.Split(text, "\n") {
-		item, isItem := strings.CutPrefix(strings.TrimSpace(line), "* ") // of a list of errors
-		switch {
-		case strings.TrimSpace(line) == "":
-		case i == 0 || isItem:
-			parts = append(parts, strings.TrimSuffix(item, ":"))
-		default: // a YAML fragment: the keys say enough
-			if key := yamlKey.FindStringSubmatch(line); key != nil {
-				parts = append(parts, key[1])
+	var out string
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		part, isItem := strings.CutPrefix(strings.TrimSpace(line), "* ") // of a list of errors
+		if i > 0 && !isItem {                                            // a YAML fragment: its keys say enough
+			key := yamlKey.FindStringSubmatch(line)
+			if key == nil {
+				continue
+			}
+			part = key[1]
+			if strings.HasSuffix(line, ":") {
+				part += ":"
 			}
 		}
+		switch {
+		case out == "":
+			out = part
+		case strings.HasSuffix(out, ":"):
+			out += " " + part
+		default:
+			out += "; " + part
+		}
 	}
-	out := strings.Join(parts, ": ")
+	out = strings.TrimSuffix(out, ":")
 	out = quoted.ReplaceAllString(out, "`"+hidden+"`")
 	out = userinfo.ReplaceAllString(out, "://"+hidden+"@")
 	for _, secret := range secretsOf(source) {
