@@ -102,24 +102,35 @@ func (a *API) boot(r *request, s *server, boot bootJSON, action, passing string)
 	if boot.BootType != "unknown_boot_type" {
 		s.BootType = boot.BootType
 	}
-	rescue := hardware.Rescue{}
-	s.RescueServer = nil
-	if s.BootType == "rescue" {
-		s.RescueServer = &rescueJSON{User: a.rescueUser, Password: newPassword()}
-		rescue = hardware.Rescue{
-			User:           s.RescueServer.User,
-			Password:       s.RescueServer.Password,
-			AuthorizedKeys: a.authorizedKeys(s, boot.SSHKeyIDs),
-		}
-	}
 	a.finish(r, s, "ready")
 	if a.faults.hit(RebootIgnored, r.operation, s.ID) != nil {
 		s.counters.Ignored++
+		a.rescue(s, nil)
 		return s.view()
 	}
-	kind := hardware.BootType(s.BootType)
-	a.command(s, func(m hardware.Machine) error { return m.PowerOn(kind, rescue) })
+	a.powerOn(s, boot.SSHKeyIDs)
 	return s.view()
+}
+
+// powerOn boots the machine into the server's boot type.
+func (a *API) powerOn(s *server, keys []string) {
+	boot, rescue := hardware.BootType(s.BootType), a.rescue(s, keys)
+	a.command(s, func(m hardware.Machine) error { return m.PowerOn(boot, rescue) })
+}
+
+// rescue sets what the server shows of its rescue system, with a password
+// for this boot alone, and gives what the machine needs of it.
+func (a *API) rescue(s *server, keys []string) hardware.Rescue {
+	s.RescueServer = nil
+	if s.BootType != string(hardware.BootRescue) {
+		return hardware.Rescue{}
+	}
+	s.RescueServer = &rescueJSON{User: a.rescueUser, Password: newPassword()}
+	return hardware.Rescue{
+		User:           s.RescueServer.User,
+		Password:       s.RescueServer.Password,
+		AuthorizedKeys: a.authorizedKeys(s, keys),
+	}
 }
 
 // begin records an action and sets the status that passes.

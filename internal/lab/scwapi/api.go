@@ -101,6 +101,7 @@ type API struct {
 	rescueUser string
 	faults     *faults
 	mux        *http.ServeMux
+	operations []string       // that faults can name
 	power      sync.WaitGroup // machine commands in flight
 
 	mu       sync.Mutex // guards all below, servers' fields included

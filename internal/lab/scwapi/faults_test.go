@@ -137,7 +137,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 	assert.Equal(t, "3", answer["Retry-After"])
 	for _, bad := range []map[string]any{
 		{"kind": "earthquake"}, {"kind": "slow"}, {"kind": "reset", "rate": 2}, {"kind": "reset", "times": -1},
-		{"kind": "server-error", "status": 200}, {"kind": "slow", "delay": "soon"},
+		{"kind": "reset", "operation": "reboot"}, {"kind": "server-error", "status": 200}, {"kind": "slow", "delay": "soon"},
 	} {
 		code, answer := l.call("POST", "/lab/faults", bad)
 		assert.Equal(t, http.StatusBadRequest, code, bad)

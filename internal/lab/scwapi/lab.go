@@ -1,11 +1,17 @@
 package scwapi
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // AddFault puts a fault in force.
 func (a *API) AddFault(f Fault) error {
 	if err := f.Check(); err != nil {
 		return err
+	}
+	if f.Operation != "" && !slices.Contains(a.operations, f.Operation) {
+		return fmt.Errorf("there is no operation %q, use the SDK's name of one, such as RebootServer", f.Operation)
 	}
 	a.faults.add(f)
 	return nil
@@ -40,10 +46,9 @@ func (a *API) addFault(r *request) (any, *problem) {
 	if p := r.decode(&f); p != nil {
 		return nil, p
 	}
-	if err := f.Check(); err != nil {
+	if err := a.AddFault(f); err != nil {
 		return nil, invalid("fault", err.Error())
 	}
-	a.faults.add(f)
 	return f, nil
 }
 

@@ -24,6 +24,7 @@ func (a *API) routes() *http.ServeMux {
 		a.serverRoutes(), a.networkRoutes(), a.catalogRoutes(), a.accountRoutes(), a.labRoutes(),
 	} {
 		for _, r := range group {
+			a.operations = append(a.operations, r.operation)
 			mux.HandleFunc(r.pattern, a.serve(r.operation, r.handler))
 		}
 	}

@@ -1,13 +1,13 @@
 package scwapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,7 +60,7 @@ func (a *API) locked(h handler, r *request) (any, *problem) {
 	if err != nil {
 		return nil, invalid("body", "the request body cannot be read")
 	}
-	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle()

@@ -24,10 +24,10 @@ type ServerSpec struct {
 	Addresses []string         // empty: the machine's, or a documentation address
 	Networks  []Network        // private networks that are attached
 	Protected bool
-	Tags      []string // besides the lab's own
-	Status    string   // empty: ready
-	BootType  hardware.BootType
-	SSHKeyIDs []string // of the provider's installation
+	Tags      []string          // besides the lab's own
+	Status    string            // empty: ready
+	BootType  hardware.BootType // empty: normal; rescue powers the machine on into it
+	SSHKeyIDs []string          // of the provider's installation
 }
 
 // Network is a private network that is attached to a server.
@@ -96,7 +96,7 @@ func (a *API) AddServer(spec ServerSpec) (Server, error) {
 		s.IPs = append(s.IPs, a.ip(address, s.Domain, "active"))
 	}
 	if spec.BootType == hardware.BootRescue {
-		s.RescueServer = &rescueJSON{User: a.rescueUser, Password: newPassword()}
+		a.powerOn(s, nil)
 	}
 	for _, n := range spec.Networks {
 		a.attachAtOnce(s, n)
