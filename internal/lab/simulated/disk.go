@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func (o *openDisk) WriteAt(p []byte, off int64) (n int, err error) {
 		return err
 	})
 	if err == nil {
-		err = o.b.afterWrite(o.d, int64(len(p)))
+		err = o.b.afterWrite(o.d, p)
 	}
 	return n, err
 }
@@ -178,9 +179,11 @@ func (o *openDisk) change(off, length int64, count func(*DiskCount), do func() e
 }
 
 // afterWrite is where the machine may die of a write.
-func (b *boot) afterWrite(d *disk, length int64) error {
+func (b *boot) afterWrite(d *disk, p []byte) error {
 	b.mu.Lock()
-	b.written += length
+	if !isZero(p) {
+		b.written += int64(len(p))
+	}
 	written := b.written
 	b.mu.Unlock()
 	m := b.m
@@ -203,6 +206,8 @@ func (b *boot) afterWrite(d *disk, length int64) error {
 	}
 	return nil
 }
+
+func isZero(p []byte) bool { return len(bytes.TrimLeft(p, "\x00")) == 0 }
 
 // alive runs an access to a disk; the power cannot go away in its middle.
 func (b *boot) alive(access func() error) error {

@@ -46,8 +46,10 @@ func rescued(t *testing.T) (*Machine, *rescueHost, *images.Server, api.WriteSpec
 func TestTheAgentInstallsAnImageThatBoots(t *testing.T) {
 	t.Parallel()
 	m, h, server, spec := rescued(t)
-	_, err := agentwrite.Run(t.Context(), h, spec, report.Discard{})
+	done, err := agentwrite.Run(t.Context(), h, spec, report.Discard{})
 	require.NoError(t, err)
+	require.Equal(t, "discard", done.ZeroMethod)
+	require.Less(t, done.BytesWritten, int64(imageSize/2), "zeros are not written")
 
 	f, err := os.Open(m.DiskPath(1))
 	require.NoError(t, err)
@@ -56,7 +58,6 @@ func TestTheAgentInstallsAnImageThatBoots(t *testing.T) {
 	_, err = io.CopyN(sum, f, imageSize)
 	require.NoError(t, err)
 	require.Equal(t, server.RawSHA256(), hex.EncodeToString(sum.Sum(nil)))
-	require.Less(t, m.Boots()[0].Disks[0].BytesWritten, int64(imageSize/2), "zeros are not written")
 
 	bootAs(t, m, hardware.BootNormal, InTalos)
 }
@@ -66,9 +67,7 @@ func TestTheAgentInstallsAnImageThatBoots(t *testing.T) {
 func TestAHalfWrittenDiskIsNoTalos(t *testing.T) {
 	t.Parallel()
 	m, h, _, spec := rescued(t)
-	m.mu.Lock()
-	m.faults.ResetAfterWrite = m.boot.written + 2*layout.MiB
-	m.mu.Unlock()
+	m.SetFaults(Faults{ResetAfterWrite: 2 * layout.MiB})
 	first := m.boot
 	_, err := agentwrite.Run(t.Context(), h, spec, report.Discard{})
 	require.Error(t, err)

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -187,9 +188,12 @@ func TestTheMachineResetsItselfInTheMiddleOfAWrite(t *testing.T) {
 	h.b.runTool([]string{"mdadm", "--stop", "/dev/md127", "/dev/md126"})
 	d, err := h.OpenDisk(t.Context(), "sda", true)
 	require.NoError(t, err)
-	_, err = d.WriteAt(make([]byte, 4096), 0)
-	require.NoError(t, err)
-	_, err = d.WriteAt(make([]byte, 4096), 4096)
+	data := bytes.Repeat([]byte("data"), 1024)
+	for _, quiet := range [][]byte{data, make([]byte, 4096), make([]byte, 4096)} {
+		_, err = d.WriteAt(quiet, 0)
+		require.NoError(t, err)
+	}
+	_, err = d.WriteAt(data, 4096)
 	require.ErrorIs(t, err, errGone)
 	<-first.done
 	require.Eventually(t, func() bool { return len(m.Boots()) == 2 }, 10*time.Second, time.Millisecond)

@@ -65,7 +65,7 @@ type Faults struct {
 	RescueNeverUp   bool  // rescue is netbooted and never answers
 	OldSystem       bool  // the system on the disk boots although rescue was asked for
 	DropSSHAfter    int64 // cut the SSH connection after so many bytes, once
-	ResetAfterWrite int64 // the machine resets itself after so many bytes written (not zeroed) in one boot, once
+	ResetAfterWrite int64 // the machine resets itself after so many bytes of data, zeros not counted, written in one boot, once
 	WriteErrorAt    int64 // writes that touch this byte of a disk fail …
 	WriteErrorDisk  int   // … of the disk in this slot, counted from 1; 0: none
 	BytesPerSecond  int64 // disk speed; 0: as fast as it goes
