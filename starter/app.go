@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"golang.org/x/term"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/home"
+	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/internal/version"
+	"github.com/ironlot/ironlot/internal/worker"
+)
+
+// app is what the commands share: the outside world, and the global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            environment
+	stdinTerminal  bool
+	// terminal gives the size of the terminal that stdout is, if it is one.
+	terminal func() (width, height int, ok bool)
+	// work runs a worker until the context ends.
+	work func(context.Context, worker.Config) error
+
+	temporal temporal.Options // flags
+	webUI    string
+	output   string
+	noColor  bool
+	began    bool // the command line was understood
+}
+
+// environment is the process's environment, or a test's.
+type environment interface {
+	Environ() []string
+	LookupEnv(string) (string, bool)
+}
+
+type processEnvironment struct{}
+
+func (processEnvironment) Environ() []string                   { return os.Environ() }
+func (processEnvironment) LookupEnv(key string) (string, bool) { return os.LookupEnv(key) }
+
+func newApp() *app {
+	return &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: processEnvironment{},
+		stdinTerminal: term.IsTerminal(int(os.Stdin.Fd())),
+		terminal: func() (int, int, bool) {
+			width, height, err := term.GetSize(int(os.Stdout.Fd()))
+			return width, height, err == nil
+		},
+		work: worker.Run,
+	}
+}
+
+// run carries out a command line and gives the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.began {
+		err = &exitError{exitRefused, fmt.Errorf("%w; `starter --help` shows the commands", err)}
+	}
+	if said := new(exitError); err != nil && (!errors.As(err, &said) || said.err != nil) {
+		_, _ = fmt.Fprintln(a.stderr, "starter:", err)
+	}
+	return exitCode(err)
+}
+
+// root is the command that holds all others.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starter",
+		Short: "Install Talos Linux on rented bare metal, a lot at a time",
+		Long: `Ironlot installs Talos Linux on rented bare metal through the provider's
+rescue mode. Each server's run is a workflow of Temporal: it survives whatever
+dies on the way, and tells its story afterwards.
+
+  starter up                            Temporal, its Web UI and a worker, on this machine
+  starter provision --batch lot.yaml    show what is erased, ask, start, follow
+  starter status                        the lots; status LOT, status LOT NODE
+
+Temporal is found by the flags, else by TEMPORAL_ADDRESS and its siblings and
+by the profiles of Temporal's configuration file, else where ` + "`up`" + ` started it.
+
+` + exitCodes(),
+		Version:           version.String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: a.begin,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	f := root.PersistentFlags()
+	f.StringVar(&a.temporal.Address, "address", "", "Temporal's address, host:port (TEMPORAL_ADDRESS)")
+	f.StringVar(&a.temporal.Namespace, "namespace", "", "Temporal's namespace (TEMPORAL_NAMESPACE)")
+	f.StringVar(&a.temporal.Profile, "profile", "", "profile of Temporal's configuration file (TEMPORAL_PROFILE)")
+	f.StringVar(&a.webUI, "web-ui", "", "address of Temporal's Web UI, to be shown (IRONLOT_WEB_UI)")
+	f.StringVarP(&a.output, "output", "o", "text", "text or json")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
+	root.AddCommand(
+		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.retryCommand(), a.abortCommand(),
+		a.validateCommand(), a.schemaCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// begin checks the global flags.
+func (a *app) begin(*cobra.Command, []string) error {
+	if a.output != "text" && a.output != "json" {
+		return fmt.Errorf("the output %q is not known: use text or json", a.output)
+	}
+	if v, ok := a.env.LookupEnv("NO_COLOR"); ok && v != "" {
+		a.noColor = true
+	}
+	a.began = true
+	return nil
+}
+
+func (a *app) json() bool { return a.output == "json" }
+
+// home opens the state directory.
+func (a *app) home() (*home.Home, error) { return home.Open(a.env.LookupEnv) }
+
+// connect connects to Temporal: where the flags or the environment say, else
+// where `up` started it.
+func (a *app) connect(ctx context.Context) (*temporal.Connection, error) {
+	o := a.temporal
+	o.Lookup = a.env
+	o.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	if up, ok := a.up(); ok && o.Address == "" && !a.addressed() {
+		o.Address = up.Address
+	}
+	c, err := temporal.Dial(ctx, o)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if classified, ok := fault.As(err); ok && classified.Class == fault.Transient {
+		return nil, &exitError{exitUnreachable, err}
+	}
+	return c, err
+}
+
+// addressed reports whether the environment or a profile says where Temporal
+// is.
+func (a *app) addressed() bool {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
+		ConfigFileProfile: a.temporal.Profile, EnvLookup: a.env,
+	})
+	return err != nil || profile.Address != ""
+}
+
+// up gives what the last `up` of this state directory told.
+func (a *app) up() (home.Up, bool) {
+	h, err := a.home()
+	if err != nil {
+		return home.Up{}, false
+	}
+	return h.Up()
+}

@@ -1,0 +1,109 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// JSON writes an event a line whenever a node's state, phase or attempt
+// changes.
+type JSON struct {
+	Out   io.Writer // events
+	Notes io.Writer // lines for people
+	seen  map[string]string
+}
+
+// Event is a line of JSON.
+type Event struct {
+	Event     string        `json:"event"` // node or result
+	Time      time.Time     `json:"time"`
+	Lot       string        `json:"lot"`
+	Node      string        `json:"node,omitempty"`
+	State     run.State     `json:"state,omitempty"`
+	Phase     run.Phase     `json:"phase,omitempty"`
+	Attempt   int32         `json:"attempt,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+	Progress  *run.Progress `json:"progress,omitempty"`
+	Simulated bool          `json:"simulated,omitempty"`
+}
+
+// Show implements Watcher.
+func (v *JSON) Show(l track.Lot, now time.Time) error {
+	for _, n := range l.Nodes {
+		if !changed(&v.seen, n) {
+			continue
+		}
+		event := Event{
+			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
+			Attempt: n.Attempt, Reason: n.Reason, Progress: n.Progress, Simulated: l.Lab,
+		}
+		if err := json.NewEncoder(v.Out).Encode(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Note implements Watcher.
+func (v *JSON) Note(text string) error {
+	_, err := fmt.Fprintln(v.Notes, text)
+	return err
+}
+
+// Result is the last line of JSON: how the lot ended.
+type Result struct {
+	Event     string       `json:"event"` // result
+	Time      time.Time    `json:"time"`
+	Lot       string       `json:"lot"`
+	Nodes     []NodeResult `json:"nodes"`
+	WebUI     string       `json:"webUI,omitempty"`
+	Simulated bool         `json:"simulated,omitempty"`
+}
+
+// NodeResult is a node's part of the result.
+type NodeResult struct {
+	Node     string                `json:"node"`
+	Server   string                `json:"server"`
+	ServerID string                `json:"serverId"`
+	Workflow string                `json:"workflow"`
+	State    run.State             `json:"state"`
+	Phase    run.Phase             `json:"phase,omitempty"`
+	Reason   string                `json:"reason,omitempty"`
+	Remedy   string                `json:"remedy,omitempty"`
+	Seconds  float64               `json:"seconds,omitempty"`
+	Phases   map[run.Phase]float64 `json:"phases,omitempty"` // seconds, all passes
+}
+
+// ResultOf sums a lot up.
+func ResultOf(l track.Lot, webUI string, now time.Time) Result {
+	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
+	for _, n := range l.Nodes {
+		r := NodeResult{
+			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID,
+			State: n.State, Phase: n.Phase, Reason: n.Reason,
+		}
+		if s := n.Status; s != nil {
+			end := now
+			if !s.Ended.IsZero() {
+				end = s.Ended
+			}
+			r.Seconds, r.Phases = end.Sub(s.Started).Seconds(), map[run.Phase]float64{}
+			for _, p := range s.Timeline {
+				if p.Ended.IsZero() {
+					p.Ended = now
+				}
+				r.Phases[p.Phase] += p.Ended.Sub(p.Started).Seconds()
+			}
+			if s.Problem != nil {
+				r.Remedy = s.Problem.Remedy
+			}
+		}
+		result.Nodes = append(result.Nodes, r)
+	}
+	return result
+}

@@ -1,0 +1,62 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Plan tells what a lot will erase, and with what.
+func Plan(l *lot.Lot, warnings []string) string {
+	var b strings.Builder
+	if l.Lab {
+		b.WriteString(Simulated + "\n\n")
+	}
+	fmt.Fprintf(&b, "Lot %s: %d servers in %s become Talos nodes. ERASED on each of them:\n\n", l.Name, len(l.Nodes), l.Nodes[0].Run.Zone)
+	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK (ERASED)", "OTHER DISKS"}}
+	for _, n := range l.Nodes {
+		other := "ERASED to an empty GPT"
+		if n.Run.Disks.Secondary == run.Keep {
+			other = "kept"
+		}
+		rows = append(rows, []string{n.Run.Name, clean(n.Run.ServerName), n.Run.ServerID, Choice(n.Run.Disks.System), other})
+	}
+	b.WriteString(Table(rows))
+	image := l.Nodes[0].Run.Image
+	fmt.Fprintf(&b, "\nimage   %s\n", image.URL)
+	for _, d := range [][2]string{{"sha256", image.SHA256}, {"raw", image.RawSHA256}} {
+		if d[1] != "" {
+			fmt.Fprintf(&b, "%-6s  %s\n", d[0], d[1])
+		}
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(&b, "warning: %s\n", clean(w))
+	}
+	return b.String()
+}
+
+// Choice says a disk rule in words.
+func Choice(c run.DiskChoice) string {
+	var parts []string
+	switch {
+	case c.Serial != "":
+		parts = append(parts, "serial "+c.Serial)
+	case c.WWN != "":
+		parts = append(parts, "WWN "+c.WWN)
+	case c.ByID != "":
+		parts = append(parts, "by-id "+c.ByID)
+	case c.Smallest:
+		parts = append(parts, "the smallest")
+	default:
+		parts = append(parts, "the only one")
+	}
+	if c.MinSize > 0 {
+		parts = append(parts, "of "+Bytes(int64(c.MinSize))+" or more")
+	}
+	if c.MaxSize > 0 {
+		parts = append(parts, "of "+Bytes(int64(c.MaxSize))+" or less")
+	}
+	return clean(strings.Join(parts, " "))
+}

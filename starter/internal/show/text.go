@@ -1,0 +1,119 @@
+// Package show turns what is known of a lot into text: a line a node, a
+// table at the end, events as JSON. It is pure: time and width are given.
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// Simulated is put wherever results of the lab are shown.
+const Simulated = "SIMULATED: these machines are the lab's, none is real."
+
+// Duration shows a time span as people read it: 4.2s, 3m07s, 1h02m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0.0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// Bytes shows a size in powers of 1000, as disks are sold.
+func Bytes(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	v, i := float64(n), 0
+	for v >= 999.95 && i < len(units)-1 {
+		v /= 1000
+		i++
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// Progress says what a phase does right now.
+func Progress(p *run.Progress) string {
+	if p == nil {
+		return ""
+	}
+	parts := []string{p.Step}
+	switch {
+	case p.Total > 0:
+		parts = append(parts, fmt.Sprintf("%d%% of %s", min(100, p.Done*100/p.Total), Bytes(p.Total)))
+	case p.Done > 0:
+		parts = append(parts, Bytes(p.Done))
+	}
+	if p.Rate > 0 {
+		parts = append(parts, Bytes(int64(p.Rate))+"/s")
+	}
+	if len(p.Unmet) > 0 {
+		parts = append(parts, "waits for "+strings.Join(p.Unmet, "; "))
+	}
+	return clean(strings.Join(parts, ", "))
+}
+
+// Doing says in a few words what a node does, or why it does nothing.
+func Doing(n track.Node) string {
+	switch {
+	case n.State == run.Ready:
+		return readyText(n)
+	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
+		return clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, Progress(n.Progress), n.Failure))
+	case n.State == run.Running:
+		return Progress(n.Progress)
+	case n.State == run.Queued:
+		return ""
+	default:
+		return clean(n.Reason)
+	}
+}
+
+func readyText(n track.Node) string {
+	if n.Status == nil || n.Status.Facts.Ready == nil {
+		return ""
+	}
+	return clean("Talos " + n.Status.Facts.Ready.TalosVersion)
+}
+
+// Took is how long a node's run has taken so far, or took.
+func Took(n track.Node, now time.Time) string {
+	if n.Status == nil || n.Status.Started.IsZero() {
+		return ""
+	}
+	if !n.Status.Ended.IsZero() {
+		now = n.Status.Ended
+	}
+	return Duration(now.Sub(n.Status.Started))
+}
+
+// clean keeps text of others on one line and free of terminal commands.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// clip cuts a line to a width in letters; 0 is without end.
+func clip(s string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:max(0, width-1)]) + "…"
+}

@@ -1,0 +1,191 @@
+// Package track looks at a lot's workflows from outside and puts together
+// what a person wants to see. Most of it needs no worker: the lot's input,
+// each node's search attributes and the heartbeat of its activity come from
+// Temporal itself; only the finer story of a node is asked of its workflow.
+package track
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Lot is a lot at a moment.
+type Lot struct {
+	Name     string
+	RunID    string
+	Started  time.Time
+	Open     bool // its workflow runs
+	Lab      bool // the machines are simulated
+	NoWorker bool // no worker answered, so the story is incomplete
+	Nodes    []Node
+}
+
+// Node is a node at a moment.
+type Node struct {
+	Node       run.Node
+	WorkflowID string
+	State      run.State
+	Phase      run.Phase
+	Reason     string        // why it is stuck, aborted or refused
+	Status     *run.Status   // nil: not started, or no worker answered
+	Progress   *run.Progress // of the phase at work, nil: none told
+	Attempt    int32         // of the phase at work, from 1
+	Failure    string        // how the attempt before it ended
+}
+
+// Settled reports that a node goes no further by itself.
+func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck }
+
+// Settled reports that no node goes any further by itself.
+func (l Lot) Settled() bool {
+	for _, n := range l.Nodes {
+		if !n.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// NotFoundError says that Temporal knows no lot of this name.
+type NotFoundError struct{ Lot string }
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("there is no lot %q; `starter status` lists the lots", e.Lot)
+}
+
+// Tracker follows one lot. It asks the workflows only when their history has
+// grown since the last look.
+type Tracker struct {
+	client client.Client
+	lot    string
+	runID  string // of the lot's workflow, as of the last look
+	inputs []run.NodeInput
+	status run.LotStatus
+	asked  memory
+	nodes  []nodeMemory
+}
+
+// memory is when a workflow was asked last, and how long its history was.
+type memory struct {
+	runID    string
+	length   int64
+	failedAt time.Time
+}
+
+type nodeMemory struct {
+	memory
+	status *run.Status
+}
+
+const (
+	queryTimeout = 5 * time.Second
+	retryQueries = 10 * time.Second // after one that nobody answered
+	lookers      = 8                // nodes looked at together
+)
+
+// New makes a tracker of a lot.
+func New(c client.Client, lot string) *Tracker { return &Tracker{client: c, lot: lot} }
+
+// Look gives the lot as it is now.
+func (t *Tracker) Look(ctx context.Context) (Lot, error) {
+	d, err := t.client.DescribeWorkflowExecution(ctx, run.LotID(t.lot), "")
+	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+		return Lot{}, &NotFoundError{t.lot}
+	}
+	if err != nil {
+		return Lot{}, fmt.Errorf("lot %s cannot be looked at: %w", t.lot, err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	if err := t.load(ctx, info.GetExecution().GetRunId()); err != nil {
+		return Lot{}, err
+	}
+	lot := Lot{
+		Name: t.lot, RunID: t.runID, Started: info.GetStartTime().AsTime(),
+		Open:  info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		Nodes: make([]Node, len(t.inputs)),
+	}
+	var status run.LotStatus
+	fresh, answered := t.ask(ctx, d, &t.asked, &status)
+	if fresh {
+		t.status = status
+	}
+	lot.NoWorker = !answered
+	told := make([]bool, len(t.inputs))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(lookers)
+	for i := range t.inputs {
+		g.Go(func() (err error) {
+			lot.Nodes[i], told[i], err = t.node(ctx, i, lot.Open)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Lot{}, err
+	}
+	for i, n := range lot.Nodes {
+		lot.Lab = lot.Lab || n.Node.Lab
+		lot.NoWorker = lot.NoWorker || !told[i]
+	}
+	return lot, nil
+}
+
+// load reads the lot's input from the first event of its history, once a
+// run of the lot.
+func (t *Tracker) load(ctx context.Context, runID string) error {
+	if t.runID == runID {
+		return nil
+	}
+	events := t.client.GetWorkflowHistory(ctx, run.LotID(t.lot), runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	first, err := events.Next()
+	if err != nil {
+		return fmt.Errorf("the history of lot %s cannot be read: %w", t.lot, err)
+	}
+	var in run.LotInput
+	payloads := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+		return fmt.Errorf("the input of lot %s cannot be read (was it started by another release?): %w", t.lot, err)
+	}
+	*t = Tracker{client: t.client, lot: t.lot, runID: runID, inputs: in.Nodes, nodes: make([]nodeMemory, len(in.Nodes))}
+	return nil
+}
+
+// ask gets a workflow's status into out: its result when it has completed,
+// else its answer to the query. Nothing is asked, and nothing is fresh, while
+// its history has not grown; answered is false when nobody answered.
+func (t *Tracker) ask(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse, m *memory, out any) (fresh, answered bool) {
+	info := d.GetWorkflowExecutionInfo()
+	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	if m.runID == runID && !m.failedAt.IsZero() && time.Since(m.failedAt) < retryQueries {
+		return false, false
+	}
+	if m.runID == runID && m.length == info.GetHistoryLength() && m.failedAt.IsZero() {
+		return false, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	var err error
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		err = t.client.GetWorkflow(ctx, id, runID).Get(ctx, out)
+	} else {
+		var answer converter.EncodedValue
+		if answer, err = t.client.QueryWorkflow(ctx, id, runID, run.QueryStatus); err == nil {
+			err = answer.Get(out)
+		}
+	}
+	*m = memory{runID: runID, length: info.GetHistoryLength()}
+	if err != nil {
+		m.failedAt = time.Now()
+	}
+	return err == nil, err == nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// steerTimeout is how long a worker may take to answer a person's wish.
+const steerTimeout = 20 * time.Second
+
+// steer sends a wish to a node's run and waits until the run has taken it.
+func (a *app) steer(ctx context.Context, lotName, nodeName, update string, request any) (track.Node, error) {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return track.Node{}, err
+	}
+	defer c.Close()
+	l, err := track.New(c.Client, lotName).Look(ctx)
+	if err != nil {
+		return track.Node{}, err
+	}
+	n, err := pick(l, nodeName)
+	if err != nil {
+		return track.Node{}, err
+	}
+	if n.State == run.Queued || n.State == run.Refused {
+		return n, refuse("wait for it, or end the lot's other runs first", "node %s is %s: it has no run that could be steered", nodeName, n.State)
+	}
+	wait, cancel := context.WithTimeout(ctx, steerTimeout)
+	defer cancel()
+	handle, err := c.UpdateWorkflow(wait, client.UpdateWorkflowOptions{
+		WorkflowID: n.WorkflowID, UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(wait, nil)
+	}
+	return n, steerError(wait, n, update, err)
+}
+
+// steerError says why a wish was not taken.
+func steerError(wait context.Context, n track.Node, update string, err error) error {
+	var refused *temporal.ApplicationError
+	var gone *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return refuse("", "%s refused: %s", update, refused.Message())
+	case errors.As(err, &gone):
+		return refuse("", "%s refused: the run of node %s has ended", update, n.Node.Name)
+	case errors.Is(wait.Err(), context.DeadlineExceeded):
+		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of node %s within %s; start a worker and ask again", update, n.Node.Name, steerTimeout)}
+	default:
+		return fmt.Errorf("the %s of node %s failed: %w", update, n.Node.Name, err)
+	}
+}
+
+// pick finds a node of a lot by its name.
+func pick(l track.Lot, name string) (track.Node, error) {
+	var names []string
+	for _, n := range l.Nodes {
+		if n.Node.Name == name {
+			return n, nil
+		}
+		names = append(names, n.Node.Name)
+	}
+	slices.Sort(names)
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return track.Node{}, refuse("name one of "+strings.Join(names, ", "), "lot %s has no node %q", l.Name, name)
+}
+
+// said reports a wish that was taken.
+func (a *app) said(n track.Node, done, text string) error {
+	if a.json() {
+		return json.NewEncoder(a.stdout).Encode(map[string]string{"lot": n.Node.Lot, "node": n.Node.Name, "done": done})
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}

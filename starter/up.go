@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/home"
+	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/provider/scaleway"
+	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/internal/version"
+	"github.com/ironlot/ironlot/internal/worker"
+)
+
+// upTimeout is how long Temporal's server may take to come up.
+const upTimeout = time.Minute
+
+type upFlags struct {
+	port, uiPort       int
+	temporal           string
+	sshKey, scwProfile string
+	agentDirs          []string
+}
+
+func (a *app) upCommand() *cobra.Command {
+	o := upFlags{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run Temporal, its Web UI and a worker on this machine",
+		Long: `Runs what one machine needs: Temporal's dev server with its state in a file,
+its Web UI, and a worker. Ctrl-C stops them; runs go on where they were when
+` + "`up`" + ` comes back. State and logs are in $IRONLOT_HOME (~/.local/state/ironlot).
+
+When TEMPORAL_ADDRESS (or --address, or a profile) says where Temporal runs,
+only the worker is started. The worker reads the provider's settings from
+SCW_* and its configuration file, and logs in to rescue systems with the key
+of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.port, "port", 7233, "port of Temporal")
+	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI")
+	f.StringVar(&o.temporal, "temporal", "", "path of the `temporal` binary; else beside this program, in bin/ or on PATH")
+	f.StringVar(&o.sshKey, "ssh-key", "", "private key for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
+	f.StringVar(&o.scwProfile, "scw-profile", "", "profile of the provider's configuration file (SCW_PROFILE)")
+	f.StringSliceVar(&o.agentDirs, "agents", rescue.AgentDirs(), "directories with agent-linux-amd64 and agent-linux-arm64")
+	return cmd
+}
+
+// runUp runs Temporal, unless there is one, and the worker, until ctx ends
+// or one of them does.
+func (a *app) runUp(ctx context.Context, o upFlags) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	config, err := a.workerConfig(h, o)
+	if err != nil {
+		return err
+	}
+	if a.temporal.Address != "" || a.addressed() {
+		return a.runWorker(ctx, h, config, nil)
+	}
+	return a.embedded(ctx, h, o, config)
+}
+
+// embedded runs Temporal's server and the worker. They stop in the opposite
+// order: the worker still has to say goodbye to the server.
+func (a *app) embedded(ctx context.Context, h *home.Home, o upFlags, config worker.Config) (err error) {
+	lock, err := h.Lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	server, err := a.startServer(ctx, h, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	if err := lock.Tell(home.Up{Address: server.Address(), WebUI: server.WebUI(), PID: os.Getpid()}); err != nil {
+		return err
+	}
+	a.temporal.Address = server.Address()
+	return a.runWorker(ctx, h, config, server)
+}
+
+// startServer starts Temporal's own dev server.
+func (a *app) startServer(ctx context.Context, h *home.Home, o upFlags) (*devserver.Server, error) {
+	binary := o.temporal
+	if binary == "" {
+		var err error
+		if binary, err = devserver.Find(); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, upTimeout)
+	defer cancel()
+	return devserver.Start(ctx, devserver.Options{
+		Binary: binary, Database: h.Database(), LogFile: h.ServerLog(), Port: o.port, UIPort: o.uiPort,
+		Logger: logging.Temporal(zap.NewNop()),
+	})
+}
+
+// workerConfig gathers what the worker needs, before anything is started.
+func (a *app) workerConfig(h *home.Home, o upFlags) (worker.Config, error) {
+	identities, err := seal.LoadOrCreateIdentity(h.IdentityFile())
+	if err != nil {
+		return worker.Config{}, err
+	}
+	provider, err := scaleway.New(scaleway.Config{Version: version.String(), Profile: o.scwProfile})
+	if err != nil {
+		return worker.Config{}, err
+	}
+	if o.sshKey == "" {
+		o.sshKey, _ = a.env.LookupEnv("IRONLOT_SSH_KEY")
+	}
+	socket, _ := a.env.LookupEnv("SSH_AUTH_SOCK")
+	return worker.Config{
+		Provider: provider, KeyFile: o.sshKey, Socket: socket, AgentDirs: o.agentDirs,
+		Identities: identities, MaxNodes: worker.DefaultMaxNodes, Rate: worker.DefaultRate,
+	}, nil
+}
+
+// runWorker runs the worker until ctx ends, or the server if it is ours.
+func (a *app) runWorker(ctx context.Context, h *home.Home, config worker.Config, server *devserver.Server) error {
+	file, err := os.OpenFile(h.WorkerLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return refuse("choose another state directory", "the worker's log cannot be written: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if config.Log, err = logging.New(file, "json", "info"); err != nil {
+		return err
+	}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	config.Temporal, config.Namespace = c.Client, c.Namespace
+	config.Started = func() { a.welcome(h, c.Address) }
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- a.work(ctx, config) }()
+	if server == nil {
+		return <-done
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-server.Done():
+		stop()
+		return errors.Join(server.Err(), <-done)
+	}
+}
+
+// welcome says what runs and what to do next.
+func (a *app) welcome(h *home.Home, address string) {
+	_, _ = fmt.Fprintf(a.stdout, "Temporal   %s\n", address)
+	if webUI := a.webUIOf(address); webUI != "" {
+		_, _ = fmt.Fprintf(a.stdout, "Web UI     %s\n", webUI)
+	}
+	_, _ = fmt.Fprintf(a.stdout, `worker     takes work, log in %s
+state      %s
+
+Next, in another terminal:
+  starter validate lot.yaml
+  starter provision --batch lot.yaml
+
+Ctrl-C stops; runs go on where they were at the next start.
+`, h.WorkerLog(), h.Dir)
+}

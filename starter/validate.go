@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ironlot/ironlot/internal/lot"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate LOT.YAML",
+		Short: "Check a lot file and the configs that it names",
+		Long: `Checks a lot file, renders every node's machine config as a run would, and
+reports all mistakes together, each with its place. Nothing is touched, and
+neither Temporal nor the provider is asked.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: lotFiles,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.validate(cmd, args[0]) },
+	}
+}
+
+func (a *app) validate(cmd *cobra.Command, path string) error {
+	l, rendered, err := a.load(cmd.Context(), path)
+	var problems lot.Problems
+	if a.json() && (err == nil || errors.As(err, &problems)) {
+		verdict := struct {
+			Valid    bool         `json:"valid"`
+			Problems lot.Problems `json:"problems"`
+			Warnings []string     `json:"warnings"`
+		}{Valid: err == nil, Problems: append(lot.Problems{}, problems...), Warnings: []string{}}
+		if err == nil {
+			verdict.Warnings = append(verdict.Warnings, rendered.Warnings...)
+		}
+		if encodeErr := json.NewEncoder(a.stdout).Encode(verdict); encodeErr != nil || err == nil {
+			return encodeErr
+		}
+		return &exitError{code: exitRefused}
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range rendered.Warnings {
+		_, _ = fmt.Fprintln(a.stderr, "warning:", w)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %d nodes\n", path, l.Name, len(l.Nodes))
+	return err
+}
+
+// lotFiles completes the names of lot files.
+func lotFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
