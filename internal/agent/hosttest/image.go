@@ -1,8 +1,13 @@
 package hosttest
 
 import (
+	"bytes"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/ironlot/ironlot/internal/agent/gpt"
 )
@@ -50,4 +55,39 @@ func ImageParts(t testing.TB, size int64, sectorSize int) map[int64][]byte {
 	copy(head[:440], "boot code that is not zeros")
 	parts[0], parts[size-int64(len(tail))] = head, tail
 	return parts
+}
+
+// ImageZstd is Image with sectors of 512 bytes as a zstd file. The raw image
+// never lies in memory, so that it may be as large as that of Talos.
+func ImageZstd(t testing.TB, size int64) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(0)
+	write := func(p []byte) {
+		n, err := w.Write(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at += int64(n)
+	}
+	zeros := make([]byte, 1<<20)
+	fill := func(to int64) {
+		for at < to {
+			write(zeros[:min(to-at, int64(len(zeros)))])
+		}
+	}
+	parts := ImageParts(t, size, 512)
+	for _, off := range slices.Sorted(maps.Keys(parts)) {
+		fill(off)
+		write(parts[off])
+	}
+	fill(size)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/hosttest"
@@ -32,48 +28,13 @@ func allocated(t testing.TB, path string) int64 {
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// big is an image of the size of a Talos image, as zstd, and its data.
-func big(t testing.TB) (packed []byte, size int64, parts map[int64][]byte) {
-	t.Helper()
-	size = 4247 * mib
-	parts = hosttest.ImageParts(t, size, 512)
-	var out bytes.Buffer
-	w, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := int64(0)
-	zeros := make([]byte, mib)
-	fill := func(to int64) {
-		for at < to {
-			n, err := w.Write(zeros[:min(to-at, mib)])
-			if err != nil {
-				t.Fatal(err)
-			}
-			at += int64(n)
-		}
-	}
-	for _, off := range slices.Sorted(maps.Keys(parts)) {
-		fill(off)
-		n, err := w.Write(parts[off])
-		if err != nil {
-			t.Fatal(err)
-		}
-		at += int64(n)
-	}
-	fill(size)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes(), size, parts
-}
-
 func TestFullSize(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("a 4247 MiB image takes some seconds")
 	}
-	packed, size, parts := big(t)
+	const size = 4247 * mib
+	packed, parts := hosttest.ImageZstd(t, size), hosttest.ImageParts(t, size, 512)
 	url, _ := serve(t, always(packed))
 	h := hosttest.New(t)
 	start := time.Now()

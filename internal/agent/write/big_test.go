@@ -1,10 +1,7 @@
 package write_test
 
 import (
-	"os"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/ironlot/ironlot/internal/agent/hosttest"
 	"github.com/ironlot/ironlot/internal/agent/report"
@@ -44,7 +41,7 @@ func TestFullSize(t *testing.T) {
 	}
 	d := hosttest.NewDisk(t, "nvme0n1", "S1", 20*gib)
 	h := hosttest.New(t, d)
-	spec := stageImage(t, h, d, packedImage(t, 4247*mib))
+	spec := stageImage(t, h, d, hosttest.ImageZstd(t, 4247*mib))
 	got, err := write.Run(t.Context(), h, spec, report.Discard{})
 	if err != nil {
 		t.Fatal(err)
@@ -53,43 +50,6 @@ func TestFullSize(t *testing.T) {
 	if got.BytesVerified != 4247*mib || got.BytesWritten > 3*mib || labels(t, d) != "EFI BIOS BOOT META" {
 		t.Errorf("facts %+v, the disk shows %q", got, labels(t, d))
 	}
-}
-
-// packedImage is an image as zstd: a large one never lies in memory.
-func packedImage(t testing.TB, size int64) []byte {
-	t.Helper()
-	f, err := os.CreateTemp(t.TempDir(), "image")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Truncate(size); err != nil {
-		t.Fatal(err)
-	}
-	for off, data := range hosttest.ImageParts(t, size, 512) {
-		if _, err := f.WriteAt(data, off); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out buffer
-	w, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.ReadFrom(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-type buffer []byte
-
-func (b *buffer) Write(p []byte) (int, error) {
-	*b = append(*b, p...)
-	return len(p), nil
 }
 
 // BenchmarkWrite writes 512 MiB, mostly zeros, to a file.

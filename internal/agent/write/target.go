@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/host"
-	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/plan"
-	"github.com/ironlot/ironlot/internal/agent/stage"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -23,35 +19,6 @@ import (
 const minDisk = 8 * mib
 
 const prepAgain = "retry the run from disk-prep"
-
-// openStaged opens the staged image if it is the one that is asked for.
-func openStaged(h host.Host, spec api.WriteSpec) (*staged, error) {
-	found, err := stage.Find(h.RAMDir())
-	if err != nil {
-		return nil, err
-	}
-	if !strings.EqualFold(found.RawSHA256, spec.RawSHA256) || found.RawSize != spec.RawSize {
-		return nil, fault.Lost("another image is staged: %d bytes with SHA-256 %s, expected were %d with %s",
-			found.RawSize, found.RawSHA256, spec.RawSize, spec.RawSHA256)
-	}
-	f, err := os.Open(stage.Image(h.RAMDir()))
-	if err != nil {
-		return nil, fault.Lost("the staged image cannot be opened: %w", err)
-	}
-	s := &staged{File: f, size: found.RawSize}
-	head := make([]byte, image.HeadSize)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = s.lost(err)
-	} else {
-		s.layout, err = image.ParseLayout(head[:n])
-	}
-	if err != nil {
-		_ = f.Close() // nothing was written to it
-		return nil, err
-	}
-	return s, nil
-}
 
 // findTarget finds the disk by identity on this boot and refuses it where it
 // cannot take the image.

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -82,6 +81,8 @@ type writer struct {
 	name string // of the disk, for errors
 	done run.Written
 	head []byte // the blank first MiB
+	// dirty counts the bytes of the image that were written since a flush.
+	dirty int64
 }
 
 func (w *writer) run(ctx context.Context) error {
@@ -135,44 +136,57 @@ func (w *writer) blank() error {
 func (w *writer) copy(ctx context.Context, all bool) error {
 	meter := report.NewMeter(w.rep, "write the image", w.src.size)
 	defer meter.End()
-	ahead := image.NewAhead(io.NewSectionReader(w.src, edge, max(w.src.size-edge, 0)), chunkSize, 2)
-	defer ahead.Close()
-	synced := w.done.BytesWritten
-	for off := int64(edge); ; {
+	parts := w.src.data
+	if all {
+		parts = []extent{{0, w.src.size}}
+	}
+	for _, part := range parts {
+		if err := w.copyPart(ctx, part.from(edge), all, meter); err != nil {
+			return err
+		}
+	}
+	// The last MiB of the disk holds the blank GPT's backup, not zeros.
+	last := extent{w.disk.Size() - edge, w.src.size}
+	if err := w.copyPart(ctx, last, true, meter); err != nil {
+		return err
+	}
+	meter.Set(w.src.size)
+	return w.sync()
+}
+
+func (w *writer) copyPart(ctx context.Context, part extent, all bool, meter *report.Meter) error {
+	buf := make([]byte, chunkSize)
+	for off := part.start; off < part.end; off += chunkSize {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
-		p, err := ahead.Next()
-		if errors.Is(err, io.EOF) {
-			return w.sync()
-		}
-		if err != nil {
+		p := buf[:min(chunkSize, part.end-off)]
+		if _, err := w.src.ReadAt(p, off); err != nil {
 			return w.src.lost(err)
 		}
-		// The end of the disk holds the blank GPT's backup, not zeros.
-		if err := w.put(p, off, all || off+int64(len(p)) > w.disk.Size()-edge); err != nil {
+		if err := w.put(p, off, all); err != nil {
 			return err
-		}
-		off += int64(len(p))
-		if w.done.BytesWritten-synced >= syncStep {
-			synced = w.done.BytesWritten
-			if err := w.sync(); err != nil {
-				return err
-			}
 		}
 		meter.Set(off)
 	}
+	return nil
 }
 
 // put writes a piece of the image: its data, or all of it.
-func (w *writer) put(p []byte, off int64, all bool) error {
+func (w *writer) put(p []byte, off int64, all bool) (err error) {
+	n := int64(len(p))
 	if all {
-		w.done.BytesWritten += int64(len(p))
-		return w.write(p, off)
+		err = w.write(p, off)
+	} else {
+		n, err = image.WriteData(w.disk, p, off)
+		err = w.failed("written", off, err)
 	}
-	n, err := image.WriteData(w.disk, p, off)
 	w.done.BytesWritten += n
-	return w.failed("written", off, err)
+	w.dirty += n
+	if err == nil && w.dirty >= syncStep {
+		err = w.sync()
+	}
+	return err
 }
 
 // commit writes the first MiB and checks it. If it does not read back right,
@@ -209,6 +223,7 @@ func (w *writer) write(p []byte, off int64) error {
 }
 
 func (w *writer) sync() error {
+	w.dirty = 0
 	if err := w.disk.Sync(); err != nil {
 		return fault.Retry("%s did not take what was written: %w", w.name, err)
 	}
@@ -225,15 +240,4 @@ func (w *writer) failed(what string, off int64, err error) error {
 
 func stopped(ctx context.Context) error {
 	return fmt.Errorf("writing was stopped: %w", context.Cause(ctx))
-}
-
-// staged is the staged image, open.
-type staged struct {
-	*os.File
-	size   int64
-	layout image.Layout
-}
-
-func (s *staged) lost(err error) error {
-	return fault.Lost("the staged image %s cannot be read: %w", s.Name(), err)
 }

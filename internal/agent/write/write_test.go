@@ -197,9 +197,9 @@ func TestOrder(t *testing.T) {
 // job is canceled: the disk keeps its boot signature and never shows Talos.
 func TestEveryFailure(t *testing.T) {
 	t.Parallel()
-	raw := hosttest.Image(t, 16*mib, 512)
+	raw := hosttest.Image(t, 8*mib, 512)
 	attempt := func(t *testing.T, fail int, cancel bool) (ops int, err error) {
-		d := hosttest.NewDisk(t, "sda", "S1", 32*mib)
+		d := hosttest.NewDisk(t, "sda", "S1", 16*mib)
 		oldTalos(t, d)
 		h := hosttest.New(t, d)
 		spec := stageImage(t, h, d, raw)
@@ -237,7 +237,7 @@ func TestEveryFailure(t *testing.T) {
 		}
 		// The disk is closed, and the next attempt succeeds.
 		d.Before = nil
-		if _, err := write.Run(t.Context(), h, spec, report.Discard{}); err != nil || !bytes.Equal(d.Get(t, 0, 16*mib), raw) {
+		if _, err := write.Run(t.Context(), h, spec, report.Discard{}); err != nil || !bytes.Equal(d.Get(t, 0, 8*mib), raw) {
 			t.Errorf("after operation %d failed, the next attempt: %v", fail, err)
 		}
 		return ops, err
