@@ -2,8 +2,10 @@ package rescue
 
 import "time"
 
-// Hurry shortens how long a silent peer is waited for.
-func (d *Dialer) Hurry(every, wait time.Duration) {
+// HurryHandshake shortens how long a silent peer is waited for at the login.
+func (d *Dialer) HurryHandshake(wait time.Duration) { d.timing.handshake = wait }
+
+// HurryKeepalive shortens how long one is waited for afterwards.
+func (d *Dialer) HurryKeepalive(every, wait time.Duration) {
 	d.timing.keepaliveEvery, d.timing.keepaliveWait = every, wait
-	d.timing.handshake = wait
 }

@@ -11,7 +11,7 @@ import (
 
 // Inspect asks the agent for the machine's inventory. Nothing is changed.
 func (s *Session) Inspect(ctx context.Context) (api.Inventory, error) {
-	return call[api.Inventory](ctx, s, nil, "inspect")
+	return call[api.Inventory](ctx, s, nil, "inspect", "--output", "json")
 }
 
 // StartJob starts the job with this key, or attaches to it when it is there

@@ -172,14 +172,14 @@ func (o *openDisk) change(off, length int64, count func(*DiskCount), do func() e
 			c.HeadWrites++
 		}
 	})
-	if faults.BytesPerSecond > 0 {
-		o.b.sleep(time.Duration(float64(length) / float64(faults.BytesPerSecond) * float64(time.Second)))
-	}
 	return nil
 }
 
-// afterWrite is where the machine may die of a write.
+// afterWrite is where a disk is slow, and where the machine may die of a write.
 func (b *boot) afterWrite(d *disk, p []byte) error {
+	if rate := b.m.currentFaults().BytesPerSecond; rate > 0 {
+		b.sleep(time.Duration(float64(len(p)) / float64(rate) * float64(time.Second)))
+	}
 	b.mu.Lock()
 	if !isZero(p) {
 		b.written += int64(len(p))

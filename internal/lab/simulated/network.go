@@ -72,6 +72,9 @@ func (w *wire) pass(n int) error {
 	case <-w.closed:
 		return net.ErrClosed
 	}
+	if w.b.ctx.Err() != nil {
+		return errGone // a dead machine has no last words
+	}
 	if w.b.m.takeDrop(w.sent.Add(int64(n))) {
 		w.b.m.logf("network: connection cut")
 		w.Close()
