@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -84,26 +86,57 @@ func (f *labFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	if !f.quiet {
-		o.Log = (&console{out: a.stderr}).line
+		o.Log = (&consoles{out: a.stderr}).line
 	}
 	// The fleet outlives the interrupt, so that Close ends it in order.
 	fleet, err := lab.NewFleet(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(a.stdout, labGreeting(fleet, o))
+	if a.json() {
+		err = json.NewEncoder(a.stdout).Encode(labReport(fleet))
+	} else {
+		_, err = fmt.Fprint(a.stdout, labGreeting(fleet, o))
+	}
+	if err != nil {
+		return errors.Join(err, fleet.Close())
+	}
 	<-ctx.Done()
-	fmt.Fprintln(a.stdout, "\nstopping the lab; its disks are removed")
+	fmt.Fprintln(a.stderr, "stopping the lab; its disks are removed")
 	return fleet.Close()
 }
 
-// console shows the machines' consoles, a line at a time.
-type console struct {
+// labFacts is the lab with -o json.
+type labFacts struct {
+	Simulated   bool        `json:"simulated"`
+	APIURL      string      `json:"apiUrl"`
+	Environment string      `json:"environment"` // file to source
+	Lot         string      `json:"lot"`         // lot file
+	Servers     []labServer `json:"servers"`
+}
+
+type labServer struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Node    string `json:"node"`
+	Address string `json:"address"`
+}
+
+func labReport(fleet *lab.Fleet) labFacts {
+	facts := labFacts{Simulated: true, APIURL: fleet.APIURL(), Environment: fleet.Path("lab.env"), Lot: fleet.Path("lot.yaml")}
+	for _, s := range fleet.Servers() {
+		facts.Servers = append(facts.Servers, labServer{ID: s.ID, Name: s.Name, Node: s.Node, Address: s.Machine.Address()})
+	}
+	return facts
+}
+
+// consoles shows the machines' consoles, a line at a time.
+type consoles struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-func (c *console) line(s string) {
+func (c *consoles) line(s string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintln(c.out, s)

@@ -83,6 +83,10 @@ const (
 	realNormal = 20 * time.Second
 )
 
+// kubernetes is the endpoint in the lab's machine configs. No Kubernetes API
+// answers there: .invalid never resolves (RFC 2606).
+const kubernetes = "https://kubernetes.lab.invalid:6443"
+
 // NewFleet starts a fleet and writes what is needed to use it into the
 // directory. It runs until Close; the context must live as long.
 func NewFleet(ctx context.Context, o Options) (*Fleet, error) {
@@ -145,7 +149,7 @@ func (o Options) check() (netip.Addr, error) {
 	case o.Dir == "":
 		return base, fault.Operator("name one", "the lab needs a directory")
 	case err != nil || !base.Is4() || !base.IsLoopback():
-		return base, fault.Operator("use one such as 127.0.10.0", "the lab's base address %q is not an IPv4 address in 127.0.0.0/8", o.Base)
+		return base, fault.Operator("use one such as 127.0.10.0", "the lab's base address %q is not an IPv4 loopback address", o.Base)
 	case o.Servers < 1 || o.Servers > 1000:
 		return base, fault.Operator("change the number", "a lab has 1 to 1000 servers, not %d", o.Servers)
 	case o.Speed < 0:
@@ -179,8 +183,7 @@ func (f *Fleet) start(ctx context.Context) error {
 	if f.imgURL, err = f.images.Listen(ctx, f.addr(f.opts.ImagePort)); err != nil {
 		return err
 	}
-	endpoint := "https://" + f.addr(6443)
-	if f.cluster, err = talosnode.NewCluster(f.opts.Lot, endpoint); err != nil {
+	if f.cluster, err = talosnode.NewCluster(f.opts.Lot, kubernetes); err != nil {
 		return err
 	}
 	// The lab's cluster is there before its nodes: they join it.
