@@ -33,15 +33,15 @@ type Lot struct {
 
 // Node is a node at a moment.
 type Node struct {
-	Node       run.Node
-	WorkflowID string
-	State      run.State
-	Phase      run.Phase
-	Reason     string        // why it is stuck, aborted or refused
-	Status     *run.Status   // nil: not started, or no worker answered
-	Progress   *run.Progress // of the phase at work, nil: none told
-	Attempt    int32         // of the phase at work, from 1
-	Failure    string        // how the attempt before it ended
+	Node       run.Node      `json:"node"`
+	WorkflowID string        `json:"workflowId"`
+	State      run.State     `json:"state"`
+	Phase      run.Phase     `json:"phase,omitempty"`
+	Reason     string        `json:"reason,omitempty"`   // why it is stuck, aborted or refused
+	Status     *run.Status   `json:"status,omitempty"`   // nil: not started, or no worker answered
+	Progress   *run.Progress `json:"progress,omitempty"` // of the phase at work, nil: none told
+	Attempt    int32         `json:"attempt,omitempty"`  // of the phase at work, from 1
+	Failure    string        `json:"failure,omitempty"`  // how the attempt before it ended
 }
 
 // Settled reports that a node goes no further by itself.

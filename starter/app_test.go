@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"go.uber.org/zap"
+
+	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/workflows"
+)
+
+// buffer takes output that a test reads while it is written.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// variables are a test's whole environment.
+type variables map[string]string
+
+func (v variables) Environ() []string {
+	var out []string
+	for key, value := range v {
+		out = append(out, key+"="+value)
+	}
+	return out
+}
+
+func (v variables) LookupEnv(key string) (string, bool) {
+	value, ok := v[key]
+	return value, ok
+}
+
+// console is the starter with its output caught. Nobody sits at it.
+type console struct {
+	*app
+	vars     variables
+	out, err *buffer
+}
+
+func newConsole(t *testing.T, address string) *console {
+	t.Helper()
+	c := &console{out: &buffer{}, err: &buffer{}, vars: variables{
+		"IRONLOT_HOME": filepath.Join(t.TempDir(), "home"),
+		"HOME":         t.TempDir(),
+		// No configuration file of this machine may matter.
+		"TEMPORAL_CONFIG_FILE": filepath.Join(t.TempDir(), "none.toml"),
+	}}
+	if address != "" {
+		c.vars["TEMPORAL_ADDRESS"] = address
+	}
+	c.app = &app{
+		stdin: strings.NewReader(""), stdout: c.out, stderr: c.err, env: c.vars,
+		terminal: func() (int, int, bool) { return 0, 0, false },
+	}
+	return c
+}
+
+// again is another console at the same place.
+func (c *console) again() *console {
+	next := &console{out: &buffer{}, err: &buffer{}, vars: c.vars}
+	next.app = &app{
+		stdin: strings.NewReader(""), stdout: next.out, stderr: next.err, env: c.vars, terminal: c.terminal,
+	}
+	return next
+}
+
+// types answers the question at a terminal.
+func (c *console) types(answer string) *console {
+	c.stdin, c.stdinTerminal = strings.NewReader(answer), true
+	return c
+}
+
+func (c *console) starter(args ...string) int { return c.run(context.Background(), args) }
+
+// cluster is a real Temporal with the real workflows; the activities are the
+// test's.
+type cluster struct {
+	address string
+	client  client.Client
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	binary := temporalBinary(t)
+	log := logging.Temporal(zap.NewNop())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	server, err := devserver.Start(ctx, devserver.Options{
+		Binary: binary, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
+		Port: freePort(t), UIPort: freePort(t), Logger: log,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Stop() })
+	c, err := client.DialContext(ctx, client.Options{HostPort: server.Address(), Logger: log})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return &cluster{address: server.Address(), client: c}
+}
+
+// temporalBinary finds Temporal's dev server, or skips the test.
+func temporalBinary(t *testing.T) string {
+	t.Helper()
+	const built = "../bin/temporal"
+	if _, err := os.Stat(built); err == nil {
+		return built
+	}
+	binary, err := devserver.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	return binary
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// work starts a worker whose phases do what the test says. A nil error lets
+// a phase pass.
+func (c *cluster) work(t *testing.T, phase func(ctx context.Context, in run.PhaseInput, p run.Phase) error) {
+	t.Helper()
+	for _, queue := range []string{run.TaskQueue, run.ProviderTaskQueue} {
+		w := worker.New(c.client, queue, worker.Options{MaxHeartbeatThrottleInterval: 50 * time.Millisecond, DefaultHeartbeatThrottleInterval: 50 * time.Millisecond})
+		if queue == run.TaskQueue {
+			w.RegisterWorkflowWithOptions(workflows.ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
+			w.RegisterWorkflowWithOptions(workflows.ProvisionNode, workflow.RegisterOptions{Name: run.WorkflowNode})
+			w.RegisterActivityWithOptions(func(context.Context, run.PhaseInput) error { return nil }, activity.RegisterOptions{Name: run.ActivityStopJob})
+		}
+		for _, p := range run.Phases() {
+			w.RegisterActivityWithOptions(func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
+				activity.RecordHeartbeat(ctx, progress())
+				err := phase(ctx, in, p)
+				return run.PhaseOutput{Facts: in.Facts, Summary: "proved"}, err
+			}, activity.RegisterOptions{Name: string(p)})
+		}
+		require.NoError(t, w.Start())
+		t.Cleanup(w.Stop)
+	}
+}
+
+// progress is what every phase of the tests tells.
+func progress() run.Progress {
+	return run.Progress{Step: "simulated step", Done: 1e9, Total: 4e9, Rate: 2e8}
+}
+
+// beatUntilDone keeps a phase at work until it is cancelled, which only a
+// heartbeat brings.
+func beatUntilDone(ctx context.Context) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx, progress())
+		}
+	}
+}
+
+// needsOperator fails a phase as an activity does that needs a person.
+func needsOperator(message, remedy string) error {
+	return sdk.NewApplicationErrorWithOptions(message, string(fault.NeedsOperator), sdk.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{run.ErrorDetails{Remedy: remedy}},
+	})
+}
+
+// eventually waits for something that happens elsewhere.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	require.Eventually(t, ok, 30*time.Second, 20*time.Millisecond, what)
+}

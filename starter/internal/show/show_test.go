@@ -1,0 +1,204 @@
+package show
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+func start() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }
+
+// fleet is a lot with a node in every state.
+func fleet() track.Lot {
+	record := func(p run.Phase, from, to time.Duration, text string) run.PhaseRecord {
+		r := run.PhaseRecord{Phase: p, Started: start().Add(from), Summary: text}
+		if to > 0 {
+			r.Ended = start().Add(to)
+		}
+		return r
+	}
+	node := func(name string, state run.State, phase run.Phase) track.Node {
+		return track.Node{
+			Node:       run.Node{Lot: "rack-1", Name: name, ServerName: "metal-" + name, ServerID: "id-" + name, Zone: "fr-par-2"},
+			WorkflowID: "provision/scaleway/id-" + name, State: state, Phase: phase,
+		}
+	}
+	ready := node("a", run.Ready, run.WaitReady)
+	ready.Status = &run.Status{
+		State: run.Ready, Started: start(), Ended: start().Add(187 * time.Second),
+		Facts: run.Facts{
+			Ready:   &run.NodeReady{NodeName: "a", TalosVersion: "v1.13.8"},
+			System:  &run.Disk{Serial: "S1", Model: "SSD", Size: 480e9},
+			Written: &run.Written{BytesWritten: 320e6, BytesVerified: 4453302272, MBPerSecond: 410},
+		},
+		Timeline: []run.PhaseRecord{
+			record(run.Preflight, 0, time.Second, "fits"),
+			record(run.Write, time.Second, 31*time.Second, "written"),
+			record(run.Write, 40*time.Second, 70*time.Second, "written"),
+			record(run.WaitReady, 70*time.Second, 187*time.Second, "Ready"),
+		},
+	}
+	working := node("bb", run.Running, run.Write)
+	working.Progress = &run.Progress{Step: "write", Done: 1200e6, Total: 4453302272, Rate: 212.4e6}
+	working.Status = &run.Status{State: run.Running, Started: start(), Timeline: []run.PhaseRecord{record(run.Write, 0, 0, "")}}
+	working.Attempt = 1
+	trying := node("c", run.Running, run.WaitSSH)
+	trying.Attempt, trying.Failure = 3, "the host\x1b[2J does not answer"
+	trying.Progress = &run.Progress{Step: "dial"}
+	stuck := node("d", run.Stuck, run.DiskPrep)
+	stuck.Reason = "two disks are alike"
+	stuck.Status = &run.Status{State: run.Stuck, Started: start(), Problem: &run.Problem{
+		Phase: run.DiskPrep, Class: "NeedsOperator", Message: "two disks are alike", Remedy: "name a serial", Erased: "nothing.", Tail: "sda\nsdb\x07",
+	}, Timeline: []run.PhaseRecord{{Phase: run.DiskPrep, Started: start(), Ended: start().Add(time.Second), Class: "NeedsOperator", Error: "two disks are alike"}}}
+	refused := node("e", run.Refused, "")
+	refused.Reason = "another run holds it"
+	return track.Lot{Name: "rack-1", Open: true, Lab: true, Nodes: []track.Node{ready, working, trying, stuck, refused, node("f", run.Queued, "")}}
+}
+
+const frame = `lot rack-1: 1 of 6 nodes Ready (1 ready, 2 running, 1 queued, 1 stuck, 1 refused)  [SIMULATED]
+a     ready    wait-ready      3m07s  Talos v1.13.8
+bb    running  write           2m00s  write, 26% of 4.5 GB, 212.4 MB/s
+c     running  wait-ssh               try 3, dial; before: the host [2J does not answer
+d     stuck    disk-prep       2m00s  two disks are alike
+e     refused                         another run holds it
+f     queued
+`
+
+func TestLiveFrame(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &Live{Out: &out, Size: func() (int, int) { return 200, 50 }}
+	require.NoError(t, v.Show(fleet(), start().Add(2*time.Minute)))
+	text := strings.NewReplacer("\r\x1b[2K", "", "\x1b[J", "").Replace(out.String())
+	require.Equal(t, frame, text)
+	require.NotContains(t, text, "\x1b", "what others said cannot command the terminal")
+
+	out.Reset()
+	require.NoError(t, v.Show(fleet(), start()))
+	require.True(t, strings.HasPrefix(out.String(), "\x1b[7A"), "the second frame covers the first")
+}
+
+func TestLiveOnASmallTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &Live{Out: &out, Color: true, Size: func() (int, int) { return 30, 6 }}
+	require.NoError(t, v.Show(fleet(), start()))
+	plain := strings.NewReplacer("\r\x1b[2K", "", "\x1b[J", "", "\x1b[31m", "", "\x1b[36m", "", "\x1b[0m", "").Replace(out.String())
+	lines := strings.Split(strings.TrimSuffix(plain, "\n"), "\n")
+	require.Len(t, lines, 5)
+	for _, line := range lines {
+		require.LessOrEqual(t, len([]rune(line)), 30, line)
+	}
+	require.True(t, strings.HasPrefix(lines[1], "d "), "who needs a person comes first")
+	require.Equal(t, "… and 3 more", lines[4])
+	require.Contains(t, out.String(), "\x1b[31m")
+}
+
+func TestPlainWritesChangesOnly(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &Plain{Out: &out}
+	l := fleet()
+	require.NoError(t, v.Show(l, start()))
+	require.Equal(t, 6, strings.Count(out.String(), "\n"))
+	require.Contains(t, out.String(), "2026-12-01T12:00:00Z  d  stuck  disk-prep  two disks are alike  [simulated]\n")
+
+	out.Reset()
+	l.Nodes[1].Progress.Done++
+	require.NoError(t, v.Show(l, start()))
+	require.Empty(t, out.String(), "a byte more is no news")
+	l.Nodes[1].Phase = run.SysrqReset
+	require.NoError(t, v.Show(l, start()))
+	require.Equal(t, 1, strings.Count(out.String(), "\n"))
+}
+
+func TestJSONEvents(t *testing.T) {
+	t.Parallel()
+	var out, notes bytes.Buffer
+	v := &JSON{Out: &out, Notes: &notes}
+	require.NoError(t, v.Note("hello"))
+	require.NoError(t, v.Show(fleet(), start()))
+	require.Equal(t, "hello\n", notes.String())
+	var event Event
+	decoder := json.NewDecoder(&out)
+	require.NoError(t, decoder.Decode(&event))
+	require.Equal(t, Event{Event: "node", Time: start(), Lot: "rack-1", Node: "a", State: run.Ready, Phase: run.WaitReady, Simulated: true}, event)
+	require.NoError(t, decoder.Decode(&event))
+	require.EqualValues(t, 1200e6, event.Progress.Done)
+}
+
+const results = `NODE  SERVER    STATE    TOTAL  PREFLIGHT  REBOOT-RESCUE  WAIT-SSH  DISK-PREP  STAGE  WRITE       SYSRQ-RESET  BOOT-NORMAL  APPLY-CONFIG  WAIT-READY
+a     metal-a   ready    3m07s  1.0s                                                  1m00s (2×)                                          1m57s
+bb    metal-bb  running  30.0s                                                        30.0s
+c     metal-c   running
+d     metal-d   stuck    30.0s                                      1.0s
+e     metal-e   refused
+f     metal-f   queued
+`
+
+func TestResults(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second)))
+	require.Equal(t, `
+d is stuck in disk-prep: two disks are alike
+  what to do: name a serial
+  erased: nothing.
+  then: starter retry rack-1 d, or starter abort rack-1 d
+
+e is refused: another run holds it
+`, Stops(fleet()))
+
+	result := ResultOf(fleet(), "http://ui", start().Add(30*time.Second))
+	require.InDelta(t, 60, result.Nodes[0].Phases[run.Write], 0.001)
+	require.InDelta(t, 187, result.Nodes[0].Seconds, 0.001)
+	require.Equal(t, "name a serial", result.Nodes[3].Remedy)
+	require.Nil(t, result.Nodes[5].Phases)
+}
+
+func TestDetail(t *testing.T) {
+	t.Parallel()
+	l := fleet()
+	text := Detail(l, l.Nodes[0], start())
+	require.True(t, strings.HasPrefix(text, Simulated))
+	for _, want := range []string{
+		"disk      S1 (SSD, 480.0 GB)\n",
+		"written   320.0 MB, 4.5 GB read back, 410 MB/s\n",
+		"preflight   2026-12-01T12:00:00Z  1.0s   fits\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	text = Detail(l, l.Nodes[3], start())
+	require.Contains(t, text, "NeedsOperator: two disks are alike")
+	require.Contains(t, text, "end of the remote output:\n  | sda\n  | sdb\n")
+	require.NotContains(t, text, "\x07")
+
+	l.NoWorker = true
+	require.Contains(t, Detail(l, l.Nodes[2], start()), "No worker answers")
+}
+
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]time.Duration{"0.0s": -time.Second, "59.9s": 59900 * time.Millisecond, "1m00s": time.Minute, "1h02m": 62 * time.Minute} {
+		require.Equal(t, want, Duration(d))
+	}
+	for want, n := range map[string]int64{"999 B": 999, "1.0 kB": 1000, "4.5 GB": 4453302272, "1.0 MB": 999999} {
+		require.Equal(t, want, Bytes(n))
+	}
+	require.Equal(t, "wait, waits for etcd; kubelet", Progress(&run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}))
+	for want, c := range map[string]run.DiskChoice{
+		"serial S1":                        {Serial: "S1"},
+		"the smallest of 400.0 GB or more": {Smallest: true, MinSize: 400e9},
+		"the only one of 2.0 TB or less":   {MaxSize: 2e12},
+		"WWN 0x5000":                       {WWN: "0x5000"},
+		"by-id ata-X":                      {ByID: "ata-X"},
+	} {
+		require.Equal(t, want, Choice(c))
+	}
+}
