@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/crypto/x509"
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
+	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	"github.com/siderolabs/talos/pkg/machinery/role"
 	"github.com/stretchr/testify/require"
@@ -328,6 +330,22 @@ func TestReaderCannotProveTheConfig(t *testing.T) {
 	_, err = c.ConfigSHA256(t.Context())
 	require.ErrorContains(t, err, "os:admin")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
+}
+
+// A watch of a resource that does not exist yet begins with its absence, in
+// the resource's own type: readiness is built on that.
+func TestWatchOfMissingResource(t *testing.T) {
+	t.Parallel()
+	node := configured(t, talosnode.Options{})
+	sees(t, node.Addr(), talos.Configured)
+	c, err := talos.Dial(t.Context(), node.Addr(), talosconfig(t, cluster(t)))
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	events := make(chan state.Event)
+	require.NoError(t, c.State().Watch(t.Context(), k8s.NewNodename(k8s.NamespaceName, "missing").Metadata(), events))
+	event := <-events
+	require.Equal(t, state.Destroyed, event.Type)
+	require.IsType(t, &k8s.Nodename{}, event.Resource)
 }
 
 func TestWaitReadyGivesUp(t *testing.T) {

@@ -74,7 +74,8 @@ func (c *Client) WatchReady(ctx context.Context, opts ReadyOptions) (run.NodeRea
 type readyWatch struct {
 	client       *Client
 	opts         ReadyOptions
-	unmet        []string
+	unmet        []string // as reported last
+	reported     bool
 	foreignSince time.Time
 }
 
@@ -99,10 +100,10 @@ func (w *readyWatch) final(err error) error {
 
 // report tells what is missing, when that has changed.
 func (w *readyWatch) report(unmet []string) {
-	if slices.Equal(unmet, w.unmet) && unmet != nil {
+	if w.reported && slices.Equal(unmet, w.unmet) {
 		return
 	}
-	w.unmet = unmet
+	w.unmet, w.reported = unmet, true
 	if w.opts.Report != nil {
 		w.opts.Report(unmet)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -218,8 +219,11 @@ func TestErrorsQuoteNoSecret(t *testing.T) {
 	c := cluster(t)
 	lines := strings.SplitAfter(string(c.ControlPlane), "\n")
 	broken := 0
+	secret := func(line string) bool {
+		return slices.ContainsFunc(c.Secrets(), func(s string) bool { return strings.Contains(line, s) })
+	}
 	for i, line := range lines {
-		for _, change := range []func(string) string{
+		for j, change := range []func(string) string{
 			func(l string) string { return " " + l },
 			func(l string) string { return "\t" + l },
 			func(l string) string { return strings.Replace(l, ":", "x:", 1) }, // another key
@@ -232,6 +236,9 @@ func TestErrorsQuoteNoSecret(t *testing.T) {
 			func(l string) string { return l + l },
 			func(string) string { return "" },
 		} {
+			if j > 4 && !secret(line) {
+				continue // the whole matrix is for lines with secrets
+			}
 			data := strings.Join(append(append(append([]string{}, lines[:i]...), change(line)), lines[i+1:]...), "")
 			_, err := talos.Render(talos.RenderInput{Base: patch("cp.yaml", data), Hostname: "x"})
 			if err == nil {
@@ -244,7 +251,7 @@ func TestErrorsQuoteNoSecret(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, broken, 300, "most changes must break the config, or this tests nothing")
+	require.Greater(t, broken, 200, "most changes must break the config, or this tests nothing")
 }
 
 func FuzzRender(f *testing.F) {
