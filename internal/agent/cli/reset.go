@@ -30,7 +30,7 @@ and happens a moment later, from a process of its own.`,
 			if err != nil {
 				return err
 			}
-			if err := jobs.Idle(); err != nil {
+			if err := jobs.Idle(cmd.Context()); err != nil {
 				return err
 			}
 			if now {

@@ -42,6 +42,9 @@ const (
 	// lockWait is how long a job tries to get the machine's lock, which
 	// others hold for an instant to see whether it is held.
 	lockWait = 2 * time.Second
+	// idleWait is how long a machine's lock may be held by a job that has
+	// told its end.
+	idleWait = 500 * time.Millisecond
 	// statusLog is how many log entries a status carries.
 	statusLog = 50
 )

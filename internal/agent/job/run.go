@@ -34,7 +34,7 @@ func (j *Jobs) Do(ctx context.Context, key string, spec api.JobSpec, work Work) 
 		return api.JobStatus{}, err
 	}
 	defer starting.release()
-	if err := j.Idle(); err != nil {
+	if err := j.Idle(ctx); err != nil {
 		return api.JobStatus{}, err
 	}
 	if err := j.create(key, spec); err != nil {

@@ -28,7 +28,7 @@ func (j *Jobs) Start(ctx context.Context, key string, spec api.JobSpec) (api.Job
 		status.Attached = true
 		return status, err
 	}
-	if err := j.Idle(); err != nil {
+	if err := j.Idle(ctx); err != nil {
 		return api.JobStatus{}, err
 	}
 	if err := j.create(key, spec); err != nil {
@@ -56,17 +56,25 @@ func (j *Jobs) starting(ctx context.Context) (*lock, error) {
 	return l, nil
 }
 
-// Idle is Transient and names the job at work, if there is one.
-func (j *Jobs) Idle() error {
-	held, err := isHeld(j.machineLock())
-	if err != nil {
-		return fault.Retry("the machine's lock cannot be looked at: %w", err)
+// Idle is Transient and names the job at work, if there is one. A job whose
+// end has just been told gets a moment to give the machine's lock back.
+func (j *Jobs) Idle(ctx context.Context) error {
+	for start := time.Now(); ; {
+		held, err := isHeld(j.machineLock())
+		if err != nil {
+			return fault.Retry("the machine's lock cannot be looked at: %w", err)
+		}
+		if !held {
+			return nil
+		}
+		if time.Since(start) > idleWait {
+			holder, _ := os.ReadFile(j.machineLock())
+			return fault.Retry("another job is running on this machine: %q", holder)
+		}
+		if err := wait(ctx); err != nil {
+			return err
+		}
 	}
-	if held {
-		holder, _ := os.ReadFile(j.machineLock())
-		return fault.Retry("another job is running on this machine: %q", holder)
-	}
-	return nil
 }
 
 // create makes the job's directory, whole or not at all.
