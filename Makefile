@@ -6,7 +6,7 @@ LDFLAGS := -s -w
 TESTFLAGS ?= -race -timeout 15m
 
 .DEFAULT_GOAL := build
-.PHONY: help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,3 +43,6 @@ fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME 
 
 clean: ## Remove what was built
 	rm -rf $(BIN)
+
+histories: build temporal ## Record new histories for the replay tests
+	$(GO) test ./tests -run '^TestHistories$$' -record

@@ -15,7 +15,11 @@ import (
 
 // maxJobs bounds how many jobs one pass through a phase starts on a boot:
 // each stands for one that failed in passing or whose process died.
-const maxJobs = 4
+const maxJobs = 5
+
+// againAfter is how long to wait before the job after the n-th one: an image
+// server that restarts gets a minute and a half in all.
+func againAfter(n int) time.Duration { return time.Second << (2 * (n - 1)) }
 
 // runJob brings a job to its end on the run's rescue boot: it attaches to
 // the job when it is there already, and outlives cut connections. A job that
@@ -35,15 +39,28 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		if err == nil {
 			return *status.Result, nil
 		}
-		if fault.ClassOf(err) != fault.Transient || n == maxJobs {
+		if fault.ClassOf(err) != fault.Transient {
+			return api.JobResult{}, err
+		}
+		if n == maxJobs {
+			return api.JobResult{}, gaveUp(err)
+		}
+		b.step("starting the job again: " + clipEnd(err.Error(), 200))
+		if err := sleep(ctx, againAfter(n)); err != nil {
 			return api.JobResult{}, err
 		}
 		n++
-		b.step("starting the job again: " + clipEnd(err.Error(), 200))
-		if err := sleep(ctx, time.Second); err != nil {
-			return api.JobResult{}, err
-		}
 	}
+}
+
+// gaveUp hands a job that always fails to a person, in its own words.
+func gaveUp(err error) error {
+	f, _ := fault.As(err)
+	remedy := "mend the cause, then retry"
+	if f.Remedy != "" {
+		remedy = f.Remedy + "; then retry"
+	}
+	return fault.Operator(remedy, "the job failed %d times, the last time because %w", maxJobs, f).WithTail(f.Tail)
 }
 
 // jobKey is the key of the n-th job of a pass through a phase.
@@ -132,15 +149,17 @@ func (a *Activities) stopJob(ctx context.Context, b *beat, in run.PhaseInput) (r
 		return run.PhaseOutput{}, err
 	}
 	defer s.Close()
-	for n := 1; n <= maxJobs; n++ {
-		status, err := s.JobStatus(ctx, in.Facts.Rescue.BootID, jobKey(in, n))
-		if err != nil || status.State != api.JobRunning {
-			continue // never started, or ended
+	for n := maxJobs; n >= 1; n-- { // the last one is the one that may run
+		status, err := s.CancelJob(ctx, in.Facts.Rescue.BootID, jobKey(in, n))
+		switch {
+		case err == nil && status.State == api.JobCanceled:
+			return run.PhaseOutput{Summary: "job stopped"}, nil
+		case err != nil && fault.ClassOf(err) == fault.Transient:
+			return run.PhaseOutput{}, err // out of reach: try again
+		case err != nil && fault.ClassOf(err) == fault.RescueLost:
+			return run.PhaseOutput{Summary: "the boot is gone, and the job with it"}, nil
 		}
-		if _, err := s.CancelJob(ctx, in.Facts.Rescue.BootID, jobKey(in, n)); err != nil {
-			return run.PhaseOutput{}, err
-		}
-		return run.PhaseOutput{Summary: "job stopped"}, nil
+		// Never started, or ended by itself.
 	}
 	return run.PhaseOutput{Summary: "no job was running"}, nil
 }

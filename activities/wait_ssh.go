@@ -113,12 +113,7 @@ var errChoice = errors.New("disk choice")
 func chooseDisks(in run.PhaseInput, inventory api.Inventory) (run.Facts, error) {
 	facts := in.Facts
 	if facts.System != nil {
-		for _, want := range append([]run.Disk{*facts.System}, facts.Secondary...) {
-			if _, err := plan.Resolve(inventory.Disks, want); err != nil {
-				return facts, fmt.Errorf("%w: %w", errChoice, err)
-			}
-		}
-		return facts, nil
+		return facts, allThere(inventory.Disks, facts)
 	}
 	system, err := plan.Choose(inventory.Disks, in.Node.Disks.System)
 	if err != nil {
@@ -133,7 +128,18 @@ func chooseDisks(in run.PhaseInput, inventory api.Inventory) (run.Facts, error) 
 			}
 		}
 	}
-	return facts, nil
+	return facts, allThere(inventory.Disks, facts)
+}
+
+// allThere makes sure that each chosen disk can be found by its identity,
+// and only it: what is erased later is found that way.
+func allThere(disks []api.Disk, f run.Facts) error {
+	for _, want := range append([]run.Disk{*f.System}, f.Secondary...) {
+		if _, err := plan.Resolve(disks, want); err != nil {
+			return fmt.Errorf("%w: %w", errChoice, err)
+		}
+	}
+	return nil
 }
 
 func summaryOf(f run.Facts) string {

@@ -1,0 +1,84 @@
+package tests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+func faults(t *testing.T, names ...string) []lab.Fault {
+	t.Helper()
+	var all []lab.Fault
+	for _, name := range names {
+		f, err := lab.ParseFault(name)
+		require.NoError(t, err)
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestFaultsThatPass: with these faults the node becomes Ready all the same.
+func TestFaultsThatPass(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"ssh-drop", "lying-discard", "apply-lost", "image-reset", "image-no-ranges",
+		"api-rate-limit", "api-error", "api-reset", "api-lost-answer", "reboot-ignored",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStack(t, lab.Options{Servers: 1, Faults: faults(t, name)})
+			s.startWorker()
+			status := s.result(s.startNode(s.inputs(func(n *run.Node) { n.Timeouts.RescueBoot = 10 * time.Second })[0]))
+			require.Equal(t, run.Ready, status.State, "%+v", status.Problem)
+			if name == "reboot-ignored" {
+				return // it goes back to ask again
+			}
+			require.Zero(t, status.Rewinds)
+			if name != "lying-discard" { // zeros are written there
+				oneWriter(t, s.fleet.Servers()[0].Machine, status.Facts.Written)
+			}
+		})
+	}
+}
+
+// TestFaultsThatNeedAPerson: with these the run is stuck, in the right phase
+// and with the true reason, and nothing later has happened.
+func TestFaultsThatNeedAPerson(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		phase  run.Phase
+		reason string
+	}{
+		"same-serial":     {run.WaitSSH, "serial"},
+		"short-ram":       {run.Stage, "RAM"},
+		"image-truncated": {run.Stage, ""},
+		"image-html":      {run.Preflight, "no disk image"},
+		"write-error":     {run.Write, ""},
+		"stale-state":     {run.DiskPrep, "STATE"},
+		"never-joins":     {run.WaitReady, ""},
+		"kubelet-crash":   {run.WaitReady, "kubelet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStack(t, lab.Options{Servers: 1, Faults: faults(t, name)})
+			s.startWorker()
+			r := s.startNode(s.inputs(func(n *run.Node) {
+				n.Timeouts = run.Timeouts{RescueBoot: 20 * time.Second, NormalBoot: 20 * time.Second, Apply: 20 * time.Second, Ready: 20 * time.Second}
+				if name == "stale-state" {
+					n.Disks.Secondary = run.Keep
+				}
+			})[0])
+			stuck := s.waitFor(r.GetID(), run.Stuck, "")
+			require.Equal(t, want.phase, stuck.Phase, "%+v", stuck.Problem)
+			require.Contains(t, stuck.Problem.Message, want.reason)
+			require.NotEmpty(t, stuck.Problem.Remedy)
+			require.NotEmpty(t, stuck.Problem.Erased)
+			s.abort(r.GetID())
+			require.Equal(t, run.Aborted, s.result(r).State)
+		})
+	}
+}

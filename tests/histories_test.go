@@ -1,0 +1,55 @@
+package tests
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+var record = flag.Bool("record", false, "write histories for the replay tests to workflows/testdata/histories") //nolint:gochecknoglobals // a flag
+
+// TestHistories makes the runs whose histories the replay tests keep: a lot
+// that goes well, one that is stuck and retried, one that rewinds and one
+// that is aborted. With -record it writes them.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{Servers: 2, Lot: "recorded", Faults: faults(t, "reset-mid-write@2")})
+	s.startWorker()
+	inputs := s.inputs(nil)
+	// The lot's own nodes: one goes well, one rewinds.
+	var lot run.LotStatus
+	require.NoError(t, s.startLot(inputs).Get(t.Context(), &lot))
+	kept := map[string][]byte{
+		"lot.json":     historyJSON(t, s.client, run.LotID("recorded")),
+		"ready.json":   historyJSON(t, s.client, inputs[0].Node.ID()),
+		"rewinds.json": historyJSON(t, s.client, inputs[1].Node.ID()),
+	}
+	require.Positive(t, s.status(inputs[1].Node.ID()).Rewinds)
+
+	// Stuck in preflight, for it is a live node now; retried, then aborted.
+	r := s.startNode(inputs[0])
+	s.waitFor(r.GetID(), run.Stuck, run.Preflight)
+	s.update(r.GetID(), run.UpdateRetry, run.RetryRequest{Reason: "once more"})
+	s.eventually("it is stuck again", waitLong, func() bool {
+		st := s.status(r.GetID())
+		return st.State == run.Stuck && len(st.Timeline) == 2
+	})
+	s.abort(r.GetID())
+	require.Equal(t, run.Aborted, s.result(r).State)
+	kept["stuck-aborted.json"] = historyJSON(t, s.client, inputs[0].Node.ID())
+
+	if !*record {
+		return
+	}
+	dir := filepath.Join("workflows", "testdata", "histories")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for name, history := range kept {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), history, 0o644))
+	}
+}
