@@ -34,22 +34,16 @@ func Run(ctx context.Context, h host.Host, version string, args []string, stdin 
 	if err == nil {
 		return 0
 	}
-	var told *toldError
-	switch {
-	case errors.As(err, &told):
-	case a.json(cmd):
-		_ = printJSON(stdout, api.Answer[struct{}]{Error: api.ErrorFrom(classified(err))})
-	default:
-		fmt.Fprintf(stderr, "agent: %v\n", err)
-		if e, ok := fault.As(err); ok && e.Tail != "" {
-			fmt.Fprintf(stderr, "%s\n", e.Tail)
-		}
+	if inJSON(cmd) {
+		_ = printJSON(stdout, api.Answer[struct{}]{Error: api.ErrorFrom(classified(err))}) // the exit status tells as well
+		return 1
+	}
+	fmt.Fprintf(stderr, "agent: %v\n", err)
+	if e, ok := fault.As(err); ok && e.Tail != "" {
+		fmt.Fprintf(stderr, "%s\n", e.Tail)
 	}
 	return 1
 }
-
-// toldError is an error that the output has told already.
-type toldError struct{ error }
 
 // classified gives errors of the command line the class that they have:
 // they do not pass by themselves.
@@ -64,7 +58,6 @@ func classified(err error) error {
 type app struct {
 	host    host.Host
 	version string
-	output  string // text or json
 }
 
 func (a *app) root() *cobra.Command {
@@ -111,11 +104,11 @@ func work(ctx context.Context, h host.Host, spec api.JobSpec, rep report.Reporte
 }
 
 // outputFlag adds -o with the format that the command has without it.
-func (a *app) outputFlag(cmd *cobra.Command, format string) {
-	cmd.Flags().StringVarP(&a.output, "output", "o", format, "output format: text or json")
+func outputFlag(cmd *cobra.Command, format string) {
+	output := cmd.Flags().StringP("output", "o", format, "output format: text or json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if a.output != "text" && a.output != "json" {
-			return fault.Operator("use text or json", "%q is no output format", a.output)
+		if *output != "text" && *output != "json" {
+			return fault.Operator("use text or json", "%q is no output format", *output)
 		}
 		return nil
 	}
@@ -124,7 +117,8 @@ func (a *app) outputFlag(cmd *cobra.Command, format string) {
 // speaksJSON marks the commands that answer in JSON and in nothing else.
 const speaksJSON = "json"
 
-func (a *app) json(cmd *cobra.Command) bool {
+// inJSON reports whether a command answers in JSON.
+func inJSON(cmd *cobra.Command) bool {
 	if cmd == nil {
 		return false
 	}

@@ -60,14 +60,14 @@ disk holds META, STATE or EPHEMERAL of an older Talos, or when a tool is missing
 				return err
 			}
 			if f.dryRun || !f.yes && !p.Clean() {
-				return a.planned(cmd, f, p, p.String())
+				return planned(cmd, f, p, p.String())
 			}
 			return a.byHand(cmd, api.JobSpec{Kind: api.DiskPrep, DiskPrep: &spec})
 		},
 	}
 	f.add(cmd, true)
 	cmd.Flags().StringArrayVar(&f.secondary, "secondary", nil, "another disk to hand over, named likewise (repeat)")
-	a.outputFlag(cmd, "text")
+	outputFlag(cmd, "text")
 	return cmd
 }
 
@@ -119,7 +119,7 @@ func (a *app) stageCommand() *cobra.Command {
 	cmd.Flags().StringVar(&image.SHA256, "sha256", "", "SHA-256 of the download")
 	cmd.Flags().StringVar(&image.RawSHA256, "raw-sha256", "", "SHA-256 of the raw image")
 	_ = cmd.MarkFlagRequired("url")
-	a.outputFlag(cmd, "text")
+	outputFlag(cmd, "text")
 	return cmd
 }
 
@@ -130,7 +130,7 @@ func (a *app) stagePlan(cmd *cobra.Command, f handFlags) error {
 	}
 	path := stage.Image(a.host.RAMDir())
 	steps := plan.Plan{Steps: []plan.Step{{Action: "stage", Target: path}}}
-	return a.planned(cmd, f, steps, fmt.Sprintf("would download the image to %s, where %s are free; no disk is touched\n", path, plan.Bytes(free)))
+	return planned(cmd, f, steps, fmt.Sprintf("would download the image to %s, where %s are free; no disk is touched\n", path, plan.Bytes(free)))
 }
 
 func (a *app) writeCommand() *cobra.Command {
@@ -153,24 +153,24 @@ func (a *app) writeCommand() *cobra.Command {
 			}
 			if f.dryRun || !f.yes {
 				steps := plan.Plan{Disks: []api.Disk{d}, Steps: []plan.Step{{Action: "write", Target: plan.Describe(d), Disk: &d}}}
-				return a.planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, SHA-256 %s\n",
+				return planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, SHA-256 %s\n",
 					plan.Describe(d), plan.Bytes(uint64(staged.RawSize)), plan.Bytes(uint64(staged.DataSize)), staged.RawSHA256))
 			}
 			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: d.Identity(), RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}})
 		},
 	}
 	f.add(cmd, true)
-	a.outputFlag(cmd, "text")
+	outputFlag(cmd, "text")
 	return cmd
 }
 
 // planned prints a plan. Without --dry-run it was not asked for: then it is
 // what --yes would have done, and an error.
-func (a *app) planned(cmd *cobra.Command, f handFlags, p plan.Plan, text string) error {
-	if a.output == "json" && f.dryRun {
+func planned(cmd *cobra.Command, f handFlags, p plan.Plan, text string) error {
+	if inJSON(cmd) && f.dryRun {
 		return answer(cmd, p)
 	}
-	if a.output != "json" {
+	if !inJSON(cmd) {
 		if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (a *app) byHand(cmd *cobra.Command, spec api.JobSpec) error {
 	if err != nil {
 		return err
 	}
-	if a.output == "json" {
+	if inJSON(cmd) {
 		return answer(cmd, *status.Result)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", resultText(*status.Result))

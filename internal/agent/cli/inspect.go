@@ -56,14 +56,14 @@ func (a *app) inspectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output == "json" {
+			if inJSON(cmd) {
 				return answer(cmd, inv)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), inventoryText(inv))
 			return err
 		},
 	}
-	a.outputFlag(cmd, "json")
+	outputFlag(cmd, "json")
 	return cmd
 }
 

@@ -5,7 +5,7 @@
 //	RAMDir/lock             held by the job that runs (flock), holds its key
 //	RAMDir/start.lock       held while a job is being started
 //	RAMDir/jobs/KEY/spec    what is asked for (api.JobSpec)
-//	RAMDir/jobs/KEY/begun   there once a process has begun: a key runs once
+//	RAMDir/jobs/KEY/begun   there once a process, named in it, has begun: a key runs once
 //	RAMDir/jobs/KEY/status  how it is doing (api.JobStatus without log)
 //	RAMDir/jobs/KEY/log     what it did (api.LogEntry, a line each)
 //	RAMDir/jobs/KEY/cancel  there once somebody wants it stopped

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -85,8 +86,9 @@ func (j *Jobs) begin(key string, spec api.JobSpec) (*recorder, error) {
 	if err != nil {
 		return nil, fault.Operator("start the work again under a new key", "job %q has begun before: %w", key, err)
 	}
+	_, pidErr := fmt.Fprintln(begun, os.Getpid())
 	log, err := os.OpenFile(j.dir(key, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err := errors.Join(err, begun.Close()); err != nil {
+	if err := errors.Join(err, pidErr, begun.Close()); err != nil {
 		return nil, fault.Retry("the files of job %q cannot be written: %w", key, err)
 	}
 	r := &recorder{path: j.dir(key, "status"), log: log}

@@ -1,0 +1,472 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/agent/gpt"
+	"github.com/ironlot/ironlot/internal/agent/looptest"
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+const mib = 1 << 20
+
+// build builds the agent as it is shipped, once.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "ironlot-agent-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=v0-test", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// machine is this computer as the real agent sees it: loop devices only.
+type machine struct {
+	agent, ram, boot string
+	disks            []looptest.Device
+}
+
+func newMachine(t *testing.T, disks ...looptest.Device) *machine {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &machine{agent: path, ram: looptest.RAMDir(t), boot: strings.TrimSpace(string(boot)), disks: disks}
+}
+
+func (m *machine) command(stdin string, args ...string) *exec.Cmd {
+	cmd := exec.Command(m.agent, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "IRONLOT_RAM_DIR="+m.ram, "IRONLOT_LOOP_DEVICES="+strings.Join(looptest.Names(m.disks...), ","))
+	return cmd
+}
+
+// ask runs the agent and gives its answer.
+func ask[T any](t *testing.T, m *machine, stdin string, args ...string) (T, error) {
+	t.Helper()
+	out, err := m.command(stdin, args...).Output()
+	var got api.Answer[T]
+	if jsonErr := json.Unmarshal(out, &got); jsonErr != nil || bytes.Count(out, []byte("\n")) != 1 {
+		t.Fatalf("agent %v answered %q (%v, %v)", args, out, jsonErr, err)
+	}
+	if (got.Error == nil) != (err == nil) {
+		t.Errorf("agent %v: exit status and answer disagree: %v, %+v", args, err, got.Error)
+	}
+	if got.Error != nil {
+		var zero T
+		return zero, got.Error.Err()
+	}
+	return *got.Value, nil
+}
+
+func (m *machine) start(t *testing.T, key string, spec api.JobSpec) (api.JobStatus, error) {
+	t.Helper()
+	request, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin := "the sudo password\n" + api.StdinMarker + "\n" + string(request) + "\n"
+	return ask[api.JobStatus](t, m, stdin, "job", "start", "--key", key, "--boot-id", m.boot, string(spec.Kind))
+}
+
+// follow gives every line of `agent job follow` to a function and returns the
+// last one.
+func (m *machine) follow(t *testing.T, key string, each func(api.JobStatus)) api.JobStatus {
+	t.Helper()
+	cmd := m.command("", "job", "follow", "--key", key, "--boot-id", m.boot)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var last api.JobStatus
+	for d := json.NewDecoder(out); d.More(); {
+		last = api.JobStatus{}
+		if err := d.Decode(&last); err != nil {
+			t.Fatal(err)
+		}
+		if each != nil {
+			each(last)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("follow: %v", err)
+	}
+	return last
+}
+
+// do runs a job to its end, which must be success.
+func (m *machine) do(t *testing.T, key string, spec api.JobSpec) api.JobResult {
+	t.Helper()
+	if _, err := m.start(t, key, spec); err != nil {
+		t.Fatal(err)
+	}
+	last := m.follow(t, key, nil)
+	if last.State != api.JobSucceeded || last.Result == nil {
+		t.Fatalf("job %s: %s, %+v", key, last.State, last.Error)
+	}
+	return *last.Result
+}
+
+func want(d looptest.Device) run.Disk { return run.Disk{Serial: d.Serial, Size: uint64(d.Size)} }
+
+func writeSpec(d looptest.Device, s run.Staged) api.JobSpec {
+	return api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: want(d), RawSHA256: s.RawSHA256, RawSize: s.RawSize}}
+}
+
+func stageSpec(url string) api.JobSpec {
+	return api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: run.Image{URL: url}}}
+}
+
+// image serves a zstd-compressed disk image with the partitions of Talos's
+// and so many MiB of data, and gives its raw digest.
+func image(t *testing.T, size, data int64) (server *httptest.Server, digest string) {
+	t.Helper()
+	head, tail, err := gpt.Encode(size, 512, gpt.Table{DiskGUID: gpt.NewGUID(), Partitions: []gpt.Partition{
+		{Number: 1, Name: "EFI", Type: gpt.NewGUID(), GUID: gpt.NewGUID(), Offset: mib, Size: size - 4*mib},
+		{Number: 4, Name: "META", Type: gpt.NewGUID(), GUID: gpt.NewGUID(), Offset: size - 3*mib, Size: mib},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{1})
+	raw := io.MultiReader(bytes.NewReader(head), io.LimitReader(zeros{}, mib-int64(len(head))),
+		io.LimitReader(random, data), io.LimitReader(zeros{}, size-mib-data-int64(len(tail))), bytes.NewReader(tail))
+	var packed bytes.Buffer
+	z, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(z, sum), raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(packed.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	return server, hex.EncodeToString(sum.Sum(nil))
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// holds reports whether a disk starts with the image of this digest.
+func holds(t *testing.T, d looptest.Device, size int64, digest string) bool {
+	t.Helper()
+	f, err := os.Open(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.CopyN(sum, f, size); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == digest
+}
+
+func blankAt(t *testing.T, d looptest.Device) error {
+	t.Helper()
+	f, err := os.Open(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return gpt.CheckBlank(f, d.Size, 512)
+}
+
+// TestInstall takes two used disks to Talos and a blank one with an image of
+// the real size.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	system, second := looptest.New(t, "agent-system", 6000*mib, 512), looptest.New(t, "agent-second", 512*mib, 512)
+	looptest.Tool(t, "mkfs.ext4", "-q", "-F", system.Path)
+	looptest.Tool(t, "mkswap", second.Path)
+	m := newMachine(t, system, second)
+	inv, err := ask[api.Inventory](t, m, "", "inspect")
+	if err != nil || len(inv.Disks) != 2 || inv.BootID != m.boot {
+		t.Fatalf("inspect: %+v, %v", inv, err)
+	}
+	prepared := m.do(t, "prep-1", api.JobSpec{Kind: api.DiskPrep, DiskPrep: &api.DiskPrepSpec{System: want(system), Secondary: []run.Disk{want(second)}}})
+	if !slices.Equal(prepared.DiskPrep.Blanked, []string{system.Serial, second.Serial}) {
+		t.Errorf("prepared: %+v", prepared.DiskPrep)
+	}
+	const size = 4247 * mib
+	server, digest := image(t, size, 64*mib)
+	staged := m.do(t, "stage-1", stageSpec(server.URL)).Stage
+	if staged.RawSHA256 != digest || staged.RawSize != size {
+		t.Fatalf("staged: %+v, want %s", staged, digest)
+	}
+	written := m.do(t, "write-1", writeSpec(system, *staged)).Write
+	if written.BytesVerified < size || written.BytesWritten < 64*mib || written.Serial != system.Serial {
+		t.Errorf("written: %+v", written)
+	}
+	if !holds(t, system, size, digest) {
+		t.Error("the disk does not hold the image")
+	}
+	if err := blankAt(t, second); err != nil {
+		t.Errorf("the secondary disk: %v", err)
+	}
+}
+
+// killed reads the process ID of a job and kills it.
+func (m *machine) kill(t *testing.T, key string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.ram, "jobs", key, "begun"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledWhileWriting kills the writing process: the status tells the
+// truth, the disk does not look like Talos, and a new key finishes the work.
+func TestKilledWhileWriting(t *testing.T) {
+	t.Parallel()
+	d := looptest.New(t, "agent-killed", 640*mib, 512)
+	m := newMachine(t, d)
+	m.do(t, "prep", api.JobSpec{Kind: api.DiskPrep, DiskPrep: &api.DiskPrepSpec{System: want(d)}})
+	server, digest := image(t, 600*mib, 512*mib)
+	staged := m.do(t, "stage", stageSpec(server.URL)).Stage
+	for try := range 10 {
+		key := fmt.Sprintf("write-%d", try)
+		if _, err := m.start(t, key, writeSpec(d, *staged)); err != nil {
+			t.Fatal(err)
+		}
+		var once sync.Once
+		last := m.follow(t, key, func(s api.JobStatus) {
+			if strings.Contains(s.Progress.Step, "writ") {
+				once.Do(func() { m.kill(t, key) })
+			}
+		})
+		if last.State == api.JobSucceeded {
+			continue // it was faster than the kill
+		}
+		if last.State != api.JobLost || last.Error == nil {
+			t.Fatalf("killed: %+v", last)
+		}
+		f, err := os.Open(d.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if table, err := gpt.Parse(f, d.Size, 512); err != nil || len(table.Partitions) != 0 {
+			t.Errorf("the half-written disk has the table %+v, %v", table, err)
+		}
+		if again, err := m.start(t, key, writeSpec(d, *staged)); err != nil || again.State != api.JobLost {
+			t.Errorf("the same key again: %+v, %v", again, err)
+		}
+		m.do(t, "write-after", writeSpec(d, *staged))
+		if !holds(t, d, 600*mib, digest) {
+			t.Error("the disk does not hold the image")
+		}
+		return
+	}
+	t.Fatal("ten writes were all faster than the kill")
+}
+
+// gate serves nothing until it is opened.
+func gate(t *testing.T) (url string, open func(), requests *atomic.Int32) {
+	t.Helper()
+	opened := make(chan struct{})
+	requests = new(atomic.Int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		select {
+		case <-opened:
+		case <-r.Context().Done():
+		}
+		http.Error(w, "gone", http.StatusNotFound)
+	}))
+	open = sync.OnceFunc(func() { close(opened) })
+	t.Cleanup(server.Close)
+	t.Cleanup(open)
+	return server.URL, open, requests
+}
+
+// TestManyStarts has several sessions start jobs at once: one process works.
+func TestManyStarts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, looptest.New(t, "agent-many", 16*mib, 512))
+	url, open, requests := gate(t)
+	var attached, fresh, refused atomic.Int32
+	var group sync.WaitGroup
+	for range 6 {
+		group.Go(func() {
+			status, err := m.start(t, "one", stageSpec(url))
+			switch {
+			case err != nil:
+				t.Error(err)
+			case status.Attached:
+				attached.Add(1)
+			default:
+				fresh.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if fresh.Load() != 1 || attached.Load() != 5 {
+		t.Errorf("fresh %d, attached %d", fresh.Load(), attached.Load())
+	}
+	if _, err := m.start(t, "two", stageSpec(url)); fault.ClassOf(err) != fault.Transient || !strings.Contains(err.Error(), `"one"`) {
+		t.Errorf("another key: %v", err)
+	} else {
+		refused.Add(1)
+	}
+	if _, err := ask[struct{}](t, m, "", "reset", "--boot-id", m.boot); fault.ClassOf(err) != fault.Transient {
+		t.Errorf("a reset while a job runs: %v", err)
+	}
+	open()
+	if last := m.follow(t, "one", nil); last.State != api.JobFailed || last.Error.Class != fault.NeedsOperator {
+		t.Errorf("the end: %+v", last)
+	}
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d downloads", n)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, looptest.New(t, "agent-cancel", 16*mib, 512))
+	url, _, _ := gate(t)
+	if _, err := m.start(t, "k", stageSpec(url)); err != nil {
+		t.Fatal(err)
+	}
+	status, err := ask[api.JobStatus](t, m, "", "job", "cancel", "--key", "k", "--boot-id", m.boot)
+	if err != nil || status.State != api.JobCanceled {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	left, err := filepath.Glob(filepath.Join(m.ram, "image*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in RAM: %v, %v", left, err)
+	}
+}
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	d := looptest.New(t, "agent-hand", 80*mib, 512)
+	looptest.Tool(t, "mkfs.ext4", "-q", "-F", "-L", "precious", d.Path)
+	m := newMachine(t, d)
+	for _, args := range [][]string{
+		{"disk-prep", "--system", d.Serial, "--dry-run"},
+		{"disk-prep", "--system", d.Serial},
+	} {
+		out, err := m.command("", args...).Output()
+		if dry := slices.Contains(args, "--dry-run"); dry != (err == nil) {
+			t.Errorf("%v: %v", args, err)
+		}
+		if !strings.Contains(string(out), "blank "+d.Serial) || !strings.Contains(string(out), "ext4 precious") {
+			t.Errorf("%v does not say what would be lost: %s", args, out)
+		}
+		if got := looptest.Tool(t, "blkid", "-p", "-o", "value", "-s", "LABEL", d.Path); got != "precious" {
+			t.Fatalf("%v erased the disk", args)
+		}
+	}
+	out, err := m.command("", "disk-prep", "--system", d.Serial, "--yes").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "blank and proved so: "+d.Serial) {
+		t.Fatalf("with --yes: %v: %s", err, out)
+	}
+	if err := blankAt(t, d); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, looptest.New(t, "agent-refuse", 16*mib, 512))
+	request := api.StdinMarker + "\n"
+	for name, tt := range map[string]struct {
+		stdin string
+		args  []string
+		class fault.Class
+	}{
+		"other boot":        {"", []string{"job", "status", "--key", "k", "--boot-id", "other"}, fault.RescueLost},
+		"other boot, reset": {"", []string{"reset", "--boot-id", "other"}, fault.RescueLost},
+		"no boot ID":        {"", []string{"job", "status", "--key", "k"}, fault.NeedsOperator},
+		"no such job":       {"", []string{"job", "follow", "--key", "k", "--boot-id", m.boot}, fault.NeedsOperator},
+		"path as key":       {"", []string{"job", "status", "--key", "../k", "--boot-id", m.boot}, fault.NeedsOperator},
+		"no marker":         {`hunter2 {"kind":"stage"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
+		"no JSON":           {request + "hunter2", []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
+		"unknown field":     {request + `{"hunter2":1}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
+		"other kind":        {request + `{"kind":"write"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
+		"empty request":     {request + `{"kind":"stage"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
+		"unknown format":    {"", []string{"inspect", "-o", "json", "extra"}, fault.NeedsOperator},
+	} {
+		_, err := ask[json.RawMessage](t, m, tt.stdin, tt.args...)
+		if fault.ClassOf(err) != tt.class || err == nil {
+			t.Errorf("%s: %v, want %s", name, err, tt.class)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error quotes standard input: %v", name, err)
+		}
+	}
+	if jobs, err := filepath.Glob(filepath.Join(m.ram, "jobs", "*")); err != nil || len(jobs) > 0 {
+		t.Errorf("a refusal left a job: %v, %v", jobs, err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, looptest.New(t, "agent-version", 16*mib, 512))
+	got, err := ask[api.Version](t, m, "", "version")
+	file, readErr := os.ReadFile(m.agent)
+	sum := sha256.Sum256(file)
+	if err != nil || readErr != nil || got.Version != "v0-test" || got.SHA256 != hex.EncodeToString(sum[:]) {
+		t.Errorf("%+v, %v, %v", got, err, readErr)
+	}
+}
