@@ -10,7 +10,7 @@ import (
 
 // maxValues bounds the values of a lot file after its aliases are followed,
 // so that a small file with nested aliases cannot keep us busy.
-const maxValues = 200_000
+const maxValues = 100_000
 
 // section is embedded in every mapping of the lot file: where it stands and
 // which keys it has.

@@ -72,7 +72,7 @@ func Parse(path string, data []byte) (*Lot, error) {
 	f := &file{}
 	d := &decoder{journal: j}
 	d.decode(document, reflect.ValueOf(f).Elem(), "")
-	if f.keys == nil {
+	if f.keys == nil || d.values >= maxValues {
 		return nil, j.err()
 	}
 	c := &checker{journal: j, dir: filepath.Dir(path), files: map[string]error{}}

@@ -109,7 +109,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Len(t, l.Nodes, 3)
 		check(l)
-		require.NoError(t, validate(t, data), name)
+		require.NoError(t, validator(t)(data), name)
 	}
 }
 
@@ -127,6 +127,7 @@ func TestWarnings(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	t.Parallel()
+	validate := validator(t)
 	for _, c := range mistakes() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +144,7 @@ func TestMistakes(t *testing.T) {
 			got := strings.ReplaceAll(err.Error(), dir+"/", "")
 			require.Equal(t, strings.Join(c.want, "\n"), got)
 			if c.schema {
-				require.Error(t, validate(t, []byte(text)), "the schema accepts it")
+				require.Error(t, validate([]byte(text)), "the schema accepts it")
 			}
 		})
 	}
