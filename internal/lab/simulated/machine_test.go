@@ -1,8 +1,6 @@
 package simulated
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -150,229 +148,6 @@ func TestRescueMayNeverComeUp(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestNothingIsWrittenAfterAReset(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, func(o *Options) { o.Delivered = RAID1 })
-	bootAs(t, m, hardware.BootRescue, InRescue)
-	h := &rescueHost{b: m.boot, root: true}
-	h.b.runTool([]string{"mdadm", "--stop", "/dev/md127", "/dev/md126"})
-	d, err := h.OpenDisk(t.Context(), "sda", true)
-	require.NoError(t, err)
-	_, err = d.WriteAt(make([]byte, 512), 8<<20)
-	require.NoError(t, err)
-
-	m.Reset()
-	before, err := os.ReadFile(m.DiskPath(1))
-	require.NoError(t, err)
-	_, err = d.WriteAt([]byte("too late"), 0)
-	require.ErrorIs(t, err, errGone)
-	_, err = d.Zero(t.Context(), 0, 4096)
-	require.ErrorIs(t, err, errGone)
-	require.ErrorIs(t, d.Sync(), errGone)
-	_, err = d.ReadAt(make([]byte, 1), 0)
-	require.ErrorIs(t, err, errGone)
-	after, err := os.ReadFile(m.DiskPath(1))
-	require.NoError(t, err)
-	require.Equal(t, before, after)
-	require.NoError(t, d.Close())
-	require.EqualValues(t, 512, m.Boots()[0].Disks[0].BytesWritten)
-	require.Zero(t, m.Boots()[0].Disks[1])
-}
-
-func TestTheMachineResetsItselfInTheMiddleOfAWrite(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, func(o *Options) { o.Delivered, o.Faults.ResetAfterWrite = RAID1, 8192 })
-	bootAs(t, m, hardware.BootRescue, InRescue)
-	first := m.boot
-	h := &rescueHost{b: first, root: true}
-	h.b.runTool([]string{"mdadm", "--stop", "/dev/md127", "/dev/md126"})
-	d, err := h.OpenDisk(t.Context(), "sda", true)
-	require.NoError(t, err)
-	data := bytes.Repeat([]byte("data"), 1024)
-	for _, quiet := range [][]byte{data, make([]byte, 4096), make([]byte, 4096)} {
-		_, err = d.WriteAt(quiet, 0)
-		require.NoError(t, err)
-	}
-	_, err = d.WriteAt(data, 4096)
-	require.ErrorIs(t, err, errGone)
-	<-first.done
-	require.Eventually(t, func() bool { return len(m.Boots()) == 2 }, 10*time.Second, time.Millisecond)
-}
-
-func TestOneWriterADisk(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, func(o *Options) { o.Delivered = LVM })
-	bootAs(t, m, hardware.BootRescue, InRescue)
-	h := &rescueHost{b: m.boot, root: true}
-
-	_, err := h.OpenDisk(t.Context(), "sda", true)
-	require.Error(t, err, "the arrays are up")
-	require.Equal(t, 1, m.Boots()[0].Disks[0].Refused)
-
-	disks, err := h.Topology(t.Context())
-	require.NoError(t, err)
-	require.Len(t, disks[0].Holders, 3)
-	require.Equal(t, "vg0/root", disks[0].Holders[0].Name, "outermost first")
-	exit, _ := h.b.runTool([]string{"mdadm", "--stop", "/dev/md126"})
-	require.NotZero(t, exit, "a volume is active on it")
-	for _, tool := range [][]string{{"lvm", "lvchange", "-an", "vg0/root"}, {"mdadm", "--stop", "/dev/md126"}, {"mdadm", "--stop", "/dev/md127"}} {
-		out, err := h.Run(t.Context(), tool...)
-		require.NoError(t, err)
-		require.Zero(t, out.Exit, out.Tail)
-	}
-	first, err := h.OpenDisk(t.Context(), "sda", true)
-	require.NoError(t, err)
-	_, err = h.OpenDisk(t.Context(), "sda", true)
-	require.Error(t, err, "one writer")
-	require.NoError(t, first.Close())
-	require.Error(t, first.Close())
-	again, err := h.OpenDisk(t.Context(), "sda", true)
-	require.NoError(t, err)
-	require.NoError(t, again.Close())
-
-	bootAs(t, m, hardware.BootRescue, InRescue)
-	require.Len(t, m.boot.holders(0), 3, "the superblocks are still there, so the arrays come back")
-}
-
-func TestDiskFaults(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, func(o *Options) {
-		o.Delivered = RAID1
-		o.Faults = Faults{WriteErrorDisk: 1, WriteErrorAt: 10_000, LyingDiscard: true, RAM: 1 << 20}
-	})
-	bootAs(t, m, hardware.BootRescue, InRescue)
-	h := &rescueHost{b: m.boot, root: true}
-	h.b.runTool([]string{"mdadm", "--stop", "/dev/md127", "/dev/md126"})
-	d, err := h.OpenDisk(t.Context(), "sda", true)
-	require.NoError(t, err)
-	defer d.Close()
-	_, err = d.WriteAt(make([]byte, 4096), 8192)
-	require.Error(t, err)
-	_, err = d.WriteAt([]byte{1}, 0)
-	require.NoError(t, err)
-	_, err = d.Zero(t.Context(), 0, 4096)
-	require.NoError(t, err)
-	got := make([]byte, 1)
-	_, err = d.ReadAt(got, 0)
-	require.NoError(t, err)
-	require.Equal(t, []byte{1}, got, "the discard lied")
-	_, err = d.ReadDirectAt(make([]byte, 100), 0)
-	require.Error(t, err, "not aligned")
-
-	free, err := h.RAMFree()
-	require.NoError(t, err)
-	require.EqualValues(t, 1<<20, free)
-	require.NoError(t, os.WriteFile(filepath.Join(h.RAMDir(), "file"), make([]byte, 1<<18), 0o600))
-	free, err = h.RAMFree()
-	require.NoError(t, err)
-	require.Less(t, free, uint64(1<<20-1<<18+1))
-}
-
-// talosOf boots Talos and hands its store out.
-func talosOf(t *testing.T, m *Machine, boots chan TalosBoot) TalosBoot {
-	t.Helper()
-	require.NoError(t, m.PowerOn(hardware.BootNormal, hardware.Rescue{}))
-	select {
-	case b := <-boots:
-		return b
-	case <-t.Context().Done():
-		t.Fatal("Talos did not boot")
-		return TalosBoot{}
-	}
-}
-
-func newTalosMachine(t *testing.T, change ...func(*Options)) (*Machine, chan TalosBoot) {
-	t.Helper()
-	boots := make(chan TalosBoot, 1)
-	m := newMachine(t, append(change, func(o *Options) {
-		o.Talos = func(ctx context.Context, b TalosBoot) error {
-			boots <- b
-			<-ctx.Done()
-			return nil
-		}
-	})...)
-	return m, boots
-}
-
-func TestTalosKeepsItsConfigOnState(t *testing.T) {
-	t.Parallel()
-	m, boots := newTalosMachine(t)
-	writeBlank(t, m, 1)
-	writeImage(t, m, 2)
-
-	first := talosOf(t, m, boots)
-	config, err := first.Store.Load()
-	require.NoError(t, err)
-	require.Nil(t, config)
-	require.NoError(t, first.Store.Save([]byte("the config")))
-
-	parts := layout.Read(m.disks[1].f, m.disks[1].spec.Size)
-	var names []string
-	for _, p := range parts {
-		names = append(names, p.Name)
-	}
-	require.Equal(t, []string{"EFI", "BIOS", "BOOT", "META", "STATE", "EPHEMERAL"}, names)
-	require.Equal(t, parts[3].Offset+parts[3].Size, parts[4].Offset, "STATE is right behind META")
-	require.Greater(t, parts[5].Size, int64(40*layout.MiB), "EPHEMERAL fills the disk")
-	require.Empty(t, layout.Read(m.disks[0].f, m.disks[0].spec.Size))
-
-	second := talosOf(t, m, boots)
-	config, err = second.Store.Load()
-	require.NoError(t, err)
-	require.Equal(t, "the config", string(config))
-	require.False(t, second.TwoEphemerals)
-	require.NoError(t, second.Store.Save([]byte("another")))
-	require.ErrorIs(t, first.Store.Save([]byte("from the boot before")), errGone)
-	got, err := m.StateConfig(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "another", string(got))
-}
-
-func TestAStaleStateOnAnotherDiskTakesOver(t *testing.T) {
-	t.Parallel()
-	m, boots := newTalosMachine(t)
-	writeImage(t, m, 1)
-	require.NoError(t, m.PutStaleState(2, []byte("an old config")))
-	config, err := talosOf(t, m, boots).Store.Load()
-	require.NoError(t, err)
-	require.Equal(t, "an old config", string(config))
-}
-
-func TestTheImageOnBothDisks(t *testing.T) {
-	t.Parallel()
-	m, boots := newTalosMachine(t, func(o *Options) { o.SwapNames = true })
-	writeImage(t, m, 1)
-	writeImage(t, m, 2)
-	first := talosOf(t, m, boots)
-	require.NoError(t, first.Store.Save([]byte("the config")))
-	metaAt := m.boot.order[0]
-	// As seen on the real one: STATE is found where it was, META on whatever
-	// disk comes first.
-	for m.boot.order[0] == metaAt {
-		talosOf(t, m, boots)
-	}
-	store := &Store{b: m.boot}
-	config, err := store.Load()
-	require.NoError(t, err)
-	require.Equal(t, "the config", string(config))
-	meta, _, _ := store.find(layout.Meta)
-	state, _, _ := store.find(layout.State)
-	require.NotEqual(t, meta.slot, state.slot)
-}
-
-func TestADamagedStateIsAnError(t *testing.T) {
-	t.Parallel()
-	m, boots := newTalosMachine(t)
-	writeImage(t, m, 1)
-	require.NoError(t, m.PutStaleState(2, []byte("an old config")))
-	p, ok := layout.Find(layout.Read(m.disks[1].f, m.disks[1].spec.Size), layout.State)
-	require.True(t, ok)
-	_, err := m.disks[1].f.WriteAt([]byte("X"), p.Offset+int64(len(stateMagic))+8+32)
-	require.NoError(t, err)
-	_, err = talosOf(t, m, boots).Store.Load()
-	require.Error(t, err)
-}
-
 func TestSplitWords(t *testing.T) {
 	t.Parallel()
 	words, err := splitWords(`sudo -k -p '' -- '/home/a b/it'\''s' x`)
@@ -382,4 +157,17 @@ func TestSplitWords(t *testing.T) {
 		_, err := splitWords(bad)
 		require.Error(t, err, bad)
 	}
+}
+
+func TestAPanicAndAPowerCut(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(o *Options) { o.Delivered = RAID1 })
+	bootAs(t, m, hardware.BootRescue, InRescue)
+	m.Panic()
+	require.Equal(t, Hung, m.State())
+	require.Contains(t, m.Console(), "kernel panic - not syncing")
+	require.NoError(t, m.PowerOff())
+	require.Equal(t, Off, m.State())
+	m.Reset() // the button of a machine that is off starts it
+	require.NoError(t, m.WaitState(t.Context(), InRescue))
 }
