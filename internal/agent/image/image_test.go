@@ -54,7 +54,8 @@ func packer(format image.Format, w io.Writer) (io.WriteCloser, error) {
 	case image.Zstd:
 		return zstd.NewWriter(w)
 	case image.XZ:
-		return xz.NewWriter(w)
+		// The default dictionary of 8 MiB makes the many small files slow.
+		return xz.WriterConfig{DictCap: 1 << 16}.NewWriter(w)
 	case image.Gzip:
 		return gzip.NewWriter(w), nil
 	}
@@ -76,11 +77,11 @@ var formats = []image.Format{image.Raw, image.Zstd, image.XZ, image.Gzip}
 
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	raw := hosttest.Image(t, 8*mib, 512)
 	for _, format := range formats {
-		for _, each := range []int{len(raw), 3 * mib} {
+		for sector, each := range map[int]int{512: 8 * mib, 4096: 3 * mib} {
 			t.Run(fmt.Sprintf("%s in frames of %d", format, each), func(t *testing.T) {
 				t.Parallel()
+				raw := hosttest.Image(t, 8*mib, sector)
 				got, layout, p, err := read(bytes.NewReader(pack(t, format, raw, each)), limit)
 				if err != nil {
 					t.Fatal(err)
@@ -88,7 +89,7 @@ func TestFormats(t *testing.T) {
 				if got != format || !bytes.Equal(p, raw) {
 					t.Errorf("format %s, %d bytes, same as packed: %v", got, len(p), bytes.Equal(p, raw))
 				}
-				if want := (image.Layout{GPT: true, SectorSize: 512, MinSize: 8 * mib}); layout != want {
+				if want := (image.Layout{GPT: true, SectorSize: sector, MinSize: 8 * mib}); layout != want {
 					t.Errorf("layout %+v, want %+v", layout, want)
 				}
 			})
@@ -99,20 +100,32 @@ func TestFormats(t *testing.T) {
 // TestSmallReads has a source that gives a byte at a time.
 func TestSmallReads(t *testing.T) {
 	t.Parallel()
-	raw := hosttest.Image(t, 8*mib, 4096)
+	raw := noisy(t)
 	for _, format := range []image.Format{image.Zstd, image.XZ, image.Gzip} {
-		got, layout, p, err := read(iotest.OneByteReader(bytes.NewReader(pack(t, format, raw, 5*mib))), limit)
-		if err != nil || got != format || !bytes.Equal(p, raw) || layout.SectorSize != 4096 {
+		got, layout, p, err := read(iotest.OneByteReader(bytes.NewReader(pack(t, format, raw, smallSize/2))), limit)
+		if err != nil || got != format || !bytes.Equal(p, raw) || layout.MinSize != 65*512 {
 			t.Errorf("%s: format %s, layout %+v, %d bytes, error %v", format, got, layout, len(p), err)
 		}
 	}
 }
 
+// smallSize is the size of a small image.
+const smallSize = 128 << 10
+
 // small is an image that packs to so few bytes that every cut can be tried.
 func small(t testing.TB) []byte {
-	raw := make([]byte, mib)
+	t.Helper()
+	raw := make([]byte, smallSize)
 	mbr(raw, 0x83, 1, 64) // speaks of 65 sectors only
 	copy(raw[700:], "some data to keep the packers busy")
+	return raw
+}
+
+// noisy is a small image that does not pack well.
+func noisy(t testing.TB) []byte {
+	t.Helper()
+	raw := small(t)
+	copy(raw[smallSize/4:], hosttest.Image(t, 8*mib, 512)[mib+64<<10:][:smallSize/2])
 	return raw
 }
 
@@ -127,14 +140,14 @@ func TestEveryCut(t *testing.T) {
 	for _, format := range []image.Format{image.Zstd, image.XZ, image.Gzip} {
 		t.Run(string(format), func(t *testing.T) {
 			t.Parallel()
-			first := pack(t, format, raw[:mib/2], mib)
-			whole := append(first[:len(first):len(first)], pack(t, format, raw[mib/2:], mib)...)
+			first := pack(t, format, raw[:smallSize/2], mib)
+			whole := append(first[:len(first):len(first)], pack(t, format, raw[smallSize/2:], mib)...)
 			for n := 1; n < len(whole); n++ {
 				_, _, p, err := read(bytes.NewReader(whole[:n]), limit)
 				if n == len(first) {
 					// A cut between two frames is not to be seen, and this
 					// image's table does not speak of the second half.
-					if err != nil || len(p) != mib/2 {
+					if err != nil || len(p) != smallSize/2 {
 						t.Errorf("first frame alone: %d bytes, %v", len(p), err)
 					}
 					continue
@@ -155,7 +168,7 @@ func TestEveryCut(t *testing.T) {
 func TestXZBlocks(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w, err := xz.WriterConfig{BlockSize: mib / 4}.NewWriter(&out)
+	w, err := xz.WriterConfig{BlockSize: smallSize / 4, DictCap: 1 << 16}.NewWriter(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +179,7 @@ func TestXZBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := out.Bytes()
-	if _, _, p, err := read(bytes.NewReader(whole), limit); err != nil || len(p) != mib {
+	if _, _, p, err := read(bytes.NewReader(whole), limit); err != nil || len(p) != smallSize {
 		t.Fatalf("whole: %d bytes, %v", len(p), err)
 	}
 	for n := 1; n < len(whole); n++ {
@@ -193,7 +206,7 @@ func TestTableKnowsTheEnd(t *testing.T) {
 	t.Parallel()
 	raw := hosttest.Image(t, 8*mib, 512)
 	for _, format := range formats {
-		cut := pack(t, format, raw[:5*mib], mib)
+		cut := pack(t, format, raw[:mib], mib/2)
 		if _, _, _, err := read(bytes.NewReader(cut), limit); !errors.Is(err, image.ErrCorrupt) || !strings.Contains(err.Error(), "speaks of 8388608") {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -216,7 +229,7 @@ func TestTrailingGarbage(t *testing.T) {
 func TestSkippableFrames(t *testing.T) {
 	t.Parallel()
 	skip := []byte("\x52\x2a\x4d\x18\x03\x00\x00\x00abc")
-	packed := append(append(skip[:len(skip):len(skip)], pack(t, image.Zstd, small(t), mib/2)...), skip...)
+	packed := append(append(skip[:len(skip):len(skip)], pack(t, image.Zstd, small(t), smallSize/2)...), skip...)
 	if _, _, p, err := read(bytes.NewReader(packed), limit); err != nil || !bytes.Equal(p, small(t)) {
 		t.Fatalf("%d bytes, %v", len(p), err)
 	}
@@ -229,7 +242,7 @@ func TestSkippableFrames(t *testing.T) {
 
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
-	raw := hosttest.Image(t, 8*mib, 512)
+	raw := noisy(t)
 	for _, format := range []image.Format{image.Zstd, image.XZ, image.Gzip} {
 		packed := pack(t, format, raw, len(raw))
 		for _, at := range []int{len(packed) / 3, len(packed) / 2, len(packed) - 2} {
@@ -287,7 +300,7 @@ func TestRefused(t *testing.T) {
 				served []byte
 				kind   error
 				text   string
-			}{pack(t, outer, pack(t, inner, raw, len(raw)), 9*mib), image.ErrNotImage, fmt.Sprintf("a %s file inside a %s file", inner, outer)}
+			}{pack(t, outer, pack(t, inner, small(t), mib), mib), image.ErrNotImage, fmt.Sprintf("a %s file inside a %s file", inner, outer)}
 		}
 		tests["tar in "+string(outer)] = struct {
 			served []byte
@@ -341,7 +354,7 @@ func TestSourceError(t *testing.T) {
 	t.Parallel()
 	lost := fault.Retry("the network is gone")
 	for _, format := range formats {
-		packed := pack(t, format, hosttest.Image(t, 8*mib, 512), mib)
+		packed := pack(t, format, noisy(t), smallSize/2)
 		for _, n := range []int{0, 10, len(packed) / 2, len(packed)} {
 			src := io.MultiReader(bytes.NewReader(packed[:n]), iotest.ErrReader(lost))
 			if _, _, _, err := read(src, limit); !errors.Is(err, lost) {
@@ -352,7 +365,7 @@ func TestSourceError(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	raw := small(f)[:64<<10]
+	raw := small(f)
 	for _, format := range formats {
 		packed := pack(f, format, raw, 40<<10)
 		f.Add(packed)
