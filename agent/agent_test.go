@@ -281,7 +281,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	d := looptest.New(t, "agent-killed", 640*mib, 512)
 	m := newMachine(t, d)
 	m.do(t, "prep", api.JobSpec{Kind: api.DiskPrep, DiskPrep: &api.DiskPrepSpec{System: want(d)}})
-	server, digest := image(t, 600*mib, 512*mib)
+	server, digest := image(t, 600*mib, 192*mib)
 	staged := m.do(t, "stage", stageSpec(server.URL)).Stage
 	for try := range 10 {
 		key := fmt.Sprintf("write-%d", try)

@@ -221,29 +221,36 @@ func TestToolsReadIt(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	blank, _, _ := gpt.Encode(mib, 512, gpt.Table{})
-	f.Add(blank, []byte{}, 512)
-	full := image(f, 8*mib, 512, talos())
-	f.Add(full[:34*512], full[len(full)-33*512:], 512)
-	f.Add([]byte{}, full[len(full)-33*512:], 512)
-	four := image(f, 8*mib, 4096, talos())
-	f.Add(four[:6*4096], four[len(four)-5*4096:], 4096)
+	const size = 128 << 10
+	part := gpt.Table{Partitions: []gpt.Partition{{Number: 4, Name: "META", Type: linux, Offset: 64 << 10, Size: 4096}}}
+	for _, sector := range []int{512, 4096} {
+		for _, table := range []gpt.Table{{}, part} {
+			head, tail, err := gpt.Encode(size, sector, table)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(head, tail, sector)
+			f.Add([]byte{}, tail, sector)
+		}
+	}
 	f.Fuzz(func(t *testing.T, head, tail []byte, sector int) {
-		disk := make([]byte, mib)
+		disk := make([]byte, size)
 		copy(disk, head)
 		copy(disk[max(0, len(disk)-len(tail)):], tail)
-		table, err := gpt.Parse(bytes.NewReader(disk), mib, sector)
+		table, err := gpt.Parse(bytes.NewReader(disk), size, sector)
 		if (table == nil) == (err == nil) {
 			t.Fatalf("table %v and error %v", table, err)
 		}
-		if err != nil {
-			return
-		}
-		for _, p := range table.Partitions {
-			if p.Offset < 0 || p.Size <= 0 || p.Offset+p.Size > mib {
-				t.Errorf("partition %+v lies off the disk", p)
+		if err == nil {
+			for _, p := range table.Partitions {
+				if p.Offset < 0 || p.Size <= 0 || p.Offset+p.Size > size {
+					t.Errorf("partition %+v lies off the disk", p)
+				}
 			}
 		}
-		_ = gpt.CheckBlank(bytes.NewReader(disk), mib, sector)
+		blank := gpt.CheckBlank(bytes.NewReader(disk), size, sector)
+		if blank == nil && (table == nil || table.Backup || len(table.Partitions) > 0) {
+			t.Errorf("%+v counts as blank", table)
+		}
 	})
 }

@@ -126,7 +126,7 @@ func (t *tracer) block(name string) {
 		t.file(file, mount{device: t.host.text("sys/class/block", disk, "dev")})
 		return
 	}
-	for _, slave := range t.host.names("sys/class/block", name, "slaves") {
+	for _, slave := range t.host.names("sys/class/block", disk, "slaves") {
 		t.block(slave)
 	}
 }

@@ -1,0 +1,309 @@
+//go:build linux
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+)
+
+// tree is a /sys, /proc and /dev made of files and links.
+type tree struct {
+	t    *testing.T
+	root string
+}
+
+func newTree(t *testing.T) tree { return tree{t, t.TempDir()} }
+
+func (tr tree) host() *Host { return New(Options{Root: tr.root}) }
+
+func (tr tree) file(path, text string) {
+	tr.t.Helper()
+	path = filepath.Join(tr.root, path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func (tr tree) link(path, target string) {
+	tr.t.Helper()
+	path = filepath.Join(tr.root, path)
+	relative, err := filepath.Rel(filepath.Dir(path), filepath.Join(tr.root, target))
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(relative, path)); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// block adds a whole block device at a path below /sys/devices.
+func (tr tree) block(device, number string, attributes map[string]string) {
+	name := filepath.Base(device)
+	dir := "sys/devices/" + device
+	tr.file(dir+"/dev", number)
+	tr.file(dir+"/size", "2097152")
+	tr.file(dir+"/queue/logical_block_size", "512")
+	for key, value := range attributes {
+		tr.file(dir+"/"+key, value)
+	}
+	tr.link("sys/block/"+name, dir)
+	tr.link("sys/class/block/"+name, dir)
+	tr.link("sys/dev/block/"+number, dir)
+	tr.file("dev/"+name, "")
+}
+
+// part adds a partition of a device.
+func (tr tree) part(device, name, number, index string) {
+	dir := "sys/devices/" + device + "/" + name
+	tr.file(dir+"/dev", number)
+	tr.file(dir+"/partition", index)
+	tr.file(dir+"/start", "2048")
+	tr.file(dir+"/size", "4096")
+	tr.link("sys/class/block/"+name, dir)
+	tr.link("sys/dev/block/"+number, dir)
+	tr.file("dev/"+name, "")
+}
+
+// on puts a device on top of another.
+func (tr tree) on(upper, lower string) {
+	tr.file("sys/class/block/"+lower+"/holders/"+upper, "")
+	tr.file("sys/class/block/"+upper+"/slaves/"+lower, "")
+}
+
+const (
+	sda = "pci0/ata1/block/sda"
+	sdb = "pci0/ata2/block/sdb"
+)
+
+// machine has two disks with md arrays, LVM on one, and much that is no disk.
+func machine(t *testing.T) tree {
+	tr := newTree(t)
+	tr.block(sda, "8:0", map[string]string{"device/model": "INTEL SSD  \n", "device/wwid": "naa.55cd2e4\n", "device/vpd_pg80": "\x00\x80\x00\x06 S3X1 ", "removable": "0", "ro": "0"})
+	tr.block(sdb, "8:16", map[string]string{"device/wwid": "t10.ATA     INTEL   S3X2", "removable": "1", "ro": "1"})
+	tr.file("run/udev/data/b8:16", "S:disk/by-id/x\nE:ID_SERIAL_SHORT=S3X2\nE:ID_WWN=0x55cd2e5\nE:ID_MODEL=UDEV\n")
+	tr.block("pci0/nvme/nvme0/nvme0n1", "259:0", map[string]string{"device/serial": "NV1  ", "wwid": "eui.0025", "device/model": "NVME"})
+	tr.block("pci0/nvme/nvme0/nvme0c0n1", "259:1", map[string]string{"hidden": "1"})
+	tr.block("pci0/ata3/block/sr0", "11:0", map[string]string{"device/type": "5"})
+	tr.block("virtual/block/zram0", "252:0", nil)
+	tr.block("virtual/block/loop0", "7:0", nil)
+	tr.block("pci0/ata4/block/sdc", "8:32", map[string]string{"size": "0"})
+	for _, p := range []struct{ device, name, number, index string }{
+		{sda, "sda1", "8:1", "1"}, {sda, "sda2", "8:2", "2"}, {sdb, "sdb1", "8:17", "1"}, {sdb, "sdb2", "8:18", "2"},
+	} {
+		tr.part(p.device, p.name, p.number, p.index)
+	}
+	tr.block("virtual/block/md0", "9:0", map[string]string{"md/level": "raid1"})
+	tr.part("virtual/block/md0", "md0p1", "259:9", "1")
+	tr.block("virtual/block/md1", "9:1", map[string]string{"md/level": "raid1"})
+	tr.block("virtual/block/dm-0", "253:0", map[string]string{"dm/name": "my--vg-root", "dm/uuid": "LVM-abc"})
+	tr.block("virtual/block/dm-1", "253:1", map[string]string{"dm/name": "crypt", "dm/uuid": "CRYPT-LUKS2-x"})
+	for upper, lowers := range map[string][]string{"md0": {"sda1", "sdb1"}, "md1": {"sda2", "sdb2"}, "dm-0": {"md1"}, "dm-1": {"dm-0"}} {
+		for _, lower := range lowers {
+			tr.on(upper, lower)
+		}
+	}
+	tr.link("dev/disk/by-id/ata-INTEL_S3X1", "dev/sda")
+	tr.link("dev/disk/by-id/ata-INTEL_S3X1-part1", "dev/sda1")
+	tr.file("proc/swaps", "Filename Type Size Used Priority\n/mnt/swap\\040file file 1 0 -2\n")
+	tr.file("proc/self/mountinfo", strings.Join([]string{
+		"1 1 0:2 / / rw - rootfs rootfs rw",
+		"22 1 253:1 / /mnt rw,relatime - ext4 /dev/mapper/crypt rw",
+		`23 22 259:9 / /mnt/a\040b rw - xfs /dev/md0p1 rw`,
+	}, "\n"))
+	return tr
+}
+
+func TestTopology(t *testing.T) {
+	t.Parallel()
+	disks, err := machine(t).host().Topology(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range disks {
+		names = append(names, d.Name)
+	}
+	if !slices.Equal(names, []string{"sda", "sdb", "nvme0n1"}) {
+		t.Fatalf("disks %v", names)
+	}
+	a, b, n := disks[0], disks[1], disks[2]
+	if a.Serial != "S3X1" || a.WWN != "naa.55cd2e4" || a.Model != "INTEL SSD" || a.Size != 1<<30 || a.SectorSize != 512 || a.ReadOnly || a.Removable ||
+		!slices.Equal(a.ByID, []string{"ata-INTEL_S3X1"}) || len(a.Parts) != 2 || a.Parts[1].Name != "sda2" || a.Parts[0].Offset != 1<<20 || a.Parts[0].Size != 2<<20 {
+		t.Errorf("sda: %+v", a)
+	}
+	if b.Serial != "S3X2" || b.WWN != "0x55cd2e5" || b.Model != "UDEV" || !b.ReadOnly || !b.Removable {
+		t.Errorf("sdb: %+v", b)
+	}
+	if n.Serial != "NV1" || n.WWN != "eui.0025" || len(n.Holders) != 0 {
+		t.Errorf("nvme0n1: %+v", n)
+	}
+}
+
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	disks, err := machine(t).host().Topology(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"sda", "sdb"} {
+		want := []api.Holder{
+			{Kind: api.HolderSwap, Name: "/mnt/swap file", Device: "dm-1", Detail: "file"},
+			{Kind: api.HolderMount, Name: "/mnt/a b", Device: "md0p1", Detail: "xfs"},
+			{Kind: api.HolderMount, Name: "/mnt", Device: "dm-1", Detail: "ext4"},
+			{Kind: api.HolderMD, Name: "md0", Device: name + "1", Detail: "raid1"},
+			{Kind: api.HolderDM, Name: "crypt", Device: "dm-0", Detail: "CRYPT-LUKS2-x"},
+			{Kind: api.HolderLVM, Name: "my-vg/root", Device: "md1", Detail: "LVM-abc"},
+			{Kind: api.HolderMD, Name: "md1", Device: name + "2", Detail: "raid1"},
+		}
+		if !slices.Equal(disks[i].Holders, want) {
+			t.Errorf("%s: holders\n%+v, want\n%+v", name, disks[i].Holders, want)
+		}
+	}
+}
+
+func TestContainersGoLast(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t)
+	tr.block(sda, "8:0", nil)
+	tr.block("virtual/block/md126", "9:126", map[string]string{"md/level": "container\n"})
+	tr.block("virtual/block/md127", "9:127", map[string]string{"md/level": "raid1"})
+	tr.on("md126", "sda")
+	tr.on("md127", "sda")
+	tr.file("proc/self/mountinfo", "")
+	disks, err := tr.host().Topology(t.Context())
+	if err != nil || len(disks) != 1 || len(disks[0].Holders) != 2 || disks[0].Holders[1].Name != "md126" {
+		t.Errorf("%+v, %v", disks, err)
+	}
+}
+
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	const overlay = "1 1 0:30 / / rw - overlay overlay rw,lowerdir=/lower,upperdir=/cow/up,workdir=/cow/work"
+	for name, tt := range map[string]struct {
+		mounts []string
+		loop   string // backing file of loop0
+		inRAM  bool
+		disks  []string
+	}{
+		"initramfs": {[]string{"1 1 0:2 / / rw - rootfs rootfs rw"}, "", true, nil},
+		"tmpfs":     {[]string{"1 1 0:2 / / rw - tmpfs tmpfs rw"}, "", true, nil},
+		"nfs":       {[]string{"1 1 0:2 / / rw - nfs 10.0.0.1:/rescue rw"}, "", true, nil},
+		"disk":      {[]string{"1 1 8:1 / / rw - ext4 /dev/sda1 rw"}, "", false, []string{"sda"}},
+		"array":     {[]string{"1 1 259:9 / / rw - ext4 /dev/md0p1 rw"}, "", false, []string{"sda", "sdb"}},
+		"lvm":       {[]string{"1 1 253:0 / / rw - ext4 /dev/mapper/my--vg-root rw"}, "", false, []string{"sda", "sdb"}},
+		"mounted over": {[]string{"1 1 0:2 / / rw - rootfs rootfs rw", "2 1 8:1 / / rw - ext4 /dev/sda1 rw"}, "",
+			false, []string{"sda"}},
+		"rescue with a mounted disk": {[]string{"1 1 0:2 / / rw - tmpfs tmpfs rw", "2 1 8:1 / /mnt rw - ext4 /dev/sda1 rw"}, "", true, nil},
+		"live system in RAM": {[]string{overlay, "2 1 7:0 / /lower ro - squashfs /dev/loop0 ro", "3 1 0:31 / /cow rw - tmpfs tmpfs rw",
+			"4 1 0:32 / /run/live rw - tmpfs tmpfs rw"}, "/run/live/fs.squashfs", true, nil},
+		"live system on a disk": {[]string{overlay, "2 1 7:0 / /lower ro - squashfs /dev/loop0 ro", "3 1 0:31 / /cow rw - tmpfs tmpfs rw",
+			"4 1 8:17 / /run/live rw - vfat /dev/sdb1 rw"}, "/run/live/fs.squashfs", false, []string{"sdb"}},
+		"changes on a disk": {[]string{overlay, "2 1 7:0 / /lower ro - squashfs /dev/loop0 ro", "3 1 8:2 / /cow rw - ext4 /dev/sda2 rw",
+			"4 1 0:32 / /run/live rw - tmpfs tmpfs rw"}, "/run/live/fs.squashfs", false, []string{"sda"}},
+		"layers out of sight, no disk in use": {[]string{overlay}, "/gone/fs.squashfs", true, nil},
+		"layers out of sight, a disk in use": {[]string{overlay, "4 1 8:17 / /media rw - vfat /dev/sdb1 rw"}, "/gone/fs.squashfs",
+			false, []string{"sdb"}},
+		"btrfs":              {[]string{"1 1 0:40 / / rw - btrfs /dev/sda2 rw"}, "", false, []string{"sda"}},
+		"unknown filesystem": {[]string{"1 1 0:40 / / rw - zfs rpool/root rw"}, "", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := machine(t)
+			if tt.loop != "" {
+				tr.file("sys/devices/virtual/block/loop0/loop/backing_file", tt.loop+"\n")
+			}
+			tr.file("proc/self/mountinfo", strings.Join(tt.mounts, "\n"))
+			root, err := tr.host().root()
+			if err != nil || root.InRAM != tt.inRAM || !slices.Equal(root.Disks, tt.disks) {
+				t.Errorf("got %+v, %v", root, err)
+			}
+		})
+	}
+}
+
+// TestLoopDevicesHideTheRest makes sure that a test can never reach a disk.
+func TestLoopDevicesHideTheRest(t *testing.T) {
+	t.Parallel()
+	tr := machine(t)
+	tr.file("sys/devices/virtual/block/loop0/loop/backing_file", "/tmp/SERIAL-1.img\n")
+	h := New(Options{Root: tr.root, LoopDevices: []string{"loop0", "sda", "loop5"}})
+	disks, err := h.Topology(t.Context())
+	if err != nil || len(disks) != 1 || disks[0].Name != "loop0" || disks[0].Serial != "SERIAL-1" {
+		t.Fatalf("%+v, %v", disks, err)
+	}
+	for _, name := range []string{"sda", "nvme0n1", "loop5", "../sda", ""} {
+		if _, err := h.OpenDisk(t.Context(), name, true); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q could be opened: %v", name, err)
+		}
+	}
+}
+
+// TestOpenWantsTheDevice has a file where the block device should be.
+func TestOpenWantsTheDevice(t *testing.T) {
+	t.Parallel()
+	tr := machine(t)
+	if _, err := tr.host().OpenDisk(t.Context(), "sda", false); err == nil {
+		t.Error("a plain file was taken for a disk")
+	}
+	if _, err := tr.host().OpenDisk(t.Context(), "sda1", false); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a partition was taken for a disk: %v", err)
+	}
+	if err := os.Remove(filepath.Join(tr.root, "dev/sda")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.host().OpenDisk(t.Context(), "sda", true); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a device file: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(tr.root, "dev/sda")); err == nil {
+		t.Error("opening a disk made a file")
+	}
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t)
+	tr.file("proc/sys/kernel/sysrq", "0")
+	tr.file("proc/sysrq-trigger", "")
+	h := tr.host()
+	if err := h.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h.text("proc/sys/kernel/sysrq") != "1" || h.text("proc/sysrq-trigger") != "b" {
+		t.Errorf("sysrq %q, last command %q", h.text("proc/sys/kernel/sysrq"), h.text("proc/sysrq-trigger"))
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	h := New(Options{})
+	out, err := h.Run(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3")
+	if err != nil || out.Exit != 3 || !strings.Contains(out.Tail, "out") || !strings.Contains(out.Tail, "err") {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err := h.Run(t.Context(), "no-such-tool"); err == nil {
+		t.Error("a missing tool is no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Run(ctx, "sleep", "60"); err == nil {
+		t.Error("a killed tool is no error")
+	}
+}
+
+func TestParseMount(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"", " - ", "1 2 3 - x y z", "22 1 8:1 / /mnt rw,relatime ext4 /dev/sda1 rw"} {
+		if m, ok := parseMount(line); ok {
+			t.Errorf("%q: %+v", line, m)
+		}
+	}
+	m, ok := parseMount(`22 1 8:1 / /m\040\134x rw shared:1 master:2 - ext4 /dev/s\011a rw,lowerdir+=/a,lowerdir+=/b`)
+	if !ok || m.point != `/m \x` || m.source != "/dev/s\ta" || m.options["lowerdir+"] != "/a:/b" {
+		t.Errorf("%+v, %v", m, ok)
+	}
+}
