@@ -5,7 +5,7 @@ package prep_test
 import (
 	"bytes"
 	"context"
-		"encoding/binary"
+	"encoding/binary"
 	"errors"
 	"hash/crc64"
 	"io"
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -30,28 +29,6 @@ const (
 	mib  = 1 << 20
 	size = 80 * mib
 )
-
-// logs keeps what a job reports.
-type logs struct {
-	mu      sync.Mutex
-	entries []api.LogEntry
-}
-
-func (l *logs) Progress(api.Progress) {}
-
-func (l *logs) Log(e api.LogEntry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries = append(l.entries, e)
-}
-
-func (l *logs) has(event, text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.entries, func(e api.LogEntry) bool {
-		return e.Event == event && strings.Contains(e.Text, text)
-	})
-}
 
 func put(t *testing.T, d looptest.Device, off int64, p []byte) {
 	t.Helper()
