@@ -3,119 +3,16 @@ package fetch
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
 )
-
-const modified = "Mon, 02 Nov 2026 10:00:00 GMT"
-
-func content(seed byte, n int) []byte {
-	p := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{seed}).Read(p) // never fails
-	return p
-}
-
-// server serves a file with faults.
-type server struct {
-	*httptest.Server
-	mu     sync.Mutex
-	ranges []string // the Range header of each request, "" without
-
-	file   []byte
-	header map[string]string
-	// plain ignores ranges.
-	plain bool
-	// cut tells after how many bytes the n-th answer (from 0) is cut off;
-	// -1 not at all.
-	cut func(n int) int
-	// before may answer the n-th request itself.
-	before func(n int, w http.ResponseWriter, r *http.Request) bool
-}
-
-func serve(t *testing.T, s *server) *server {
-	t.Helper()
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *server) asked() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.ranges...)
-}
-
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	n := len(s.ranges)
-	s.ranges = append(s.ranges, r.Header.Get("Range"))
-	s.mu.Unlock()
-	if s.before != nil && s.before(n, w, r) {
-		return
-	}
-	for k, v := range s.header {
-		w.Header().Set(k, v)
-	}
-	if s.plain {
-		r.Header.Del("Range")
-	}
-	if s.cut != nil {
-		if left := s.cut(n); left >= 0 {
-			w = &cutter{w, left}
-		}
-	}
-	at, _ := http.ParseTime(s.header["Last-Modified"]) // the zero time is none
-	http.ServeContent(w, r, "", at, bytes.NewReader(s.file))
-}
-
-// cutter breaks the connection after some bytes.
-type cutter struct {
-	http.ResponseWriter
-	left int
-}
-
-func (c *cutter) Write(p []byte) (int, error) {
-	if len(p) < c.left {
-		c.left -= len(p)
-		return c.ResponseWriter.Write(p)
-	}
-	_, _ = c.ResponseWriter.Write(p[:c.left]) // the client may be gone
-	_ = http.NewResponseController(c.ResponseWriter).Flush()
-	panic(http.ErrAbortHandler)
-}
-
-func quick() Options {
-	return Options{Backoff: func(int) time.Duration { return 0 }, Stall: 10 * time.Second}
-}
-
-func download(t *testing.T, url string, o Options) ([]byte, *Body, error) {
-	t.Helper()
-	b, err := Open(t.Context(), url, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.Cleanup(func() { _ = b.Close() })
-	p, err := io.ReadAll(b)
-	return p, b, err
-}
-
-func digest(p []byte) string {
-	sum := sha256.Sum256(p)
-	return hex.EncodeToString(sum[:])
-}
 
 func TestDownload(t *testing.T) {
 	t.Parallel()
@@ -191,74 +88,6 @@ func TestRetryAfter(t *testing.T) {
 		resp := &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {header}}}
 		if !errors.As(newStatusError(resp), &s) || s.retryAfter != want {
 			t.Errorf("%q: %v, want %v", header, s.retryAfter, want)
-		}
-	}
-}
-
-// TestChanged: a file that changes in the middle is never spliced.
-func TestChanged(t *testing.T) {
-	t.Parallel()
-	first, second := content(1, 1<<20), content(2, 1<<20)
-	longer := append(first[:len(first):len(first)], 1, 2, 3)
-	for name, tt := range map[string]struct {
-		now    []byte
-		before map[string]string
-		after  map[string]string
-		rude   bool // sends the range of the new file in spite of If-Range
-		plain  bool
-	}{
-		"ETag":                         {second, map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `"b"`}, false, false},
-		"ETag, If-Range ignored":       {second, map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `"b"`}, true, false},
-		"date":                         {second, map[string]string{"Last-Modified": modified}, map[string]string{"Last-Modified": "Mon, 02 Nov 2026 11:00:00 GMT"}, true, false},
-		"size, If-Range ignored":       {longer, map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `"a"`}, true, false},
-		"shorter than what was read":   {first[:100], map[string]string{"ETag": `"a"`}, nil, true, false},
-		"content alone":                {second, nil, nil, false, false},
-		"content, same ETag, no range": {second, map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `"a"`}, false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			after := serve(t, &server{file: tt.now, header: tt.after, plain: tt.plain})
-			s := serve(t, &server{file: first, header: tt.before, cut: func(int) int { return 400000 },
-				before: func(n int, w http.ResponseWriter, r *http.Request) bool {
-					if n == 0 {
-						return false
-					}
-					if tt.rude {
-						r.Header.Del("If-Range")
-					}
-					after.ServeHTTP(w, r)
-					return true
-				}})
-			got, _, err := download(t, s.URL, quick())
-			if !errors.Is(err, ErrChanged) || fault.ClassOf(err) != fault.Transient {
-				t.Fatalf("%d bytes, %v", len(got), err)
-			}
-			if len(got) != 400000 || !bytes.Equal(got, first[:len(got)]) {
-				t.Errorf("%d bytes were given, those of the first file: %v", len(got), bytes.Equal(got, first[:len(got)]))
-			}
-		})
-	}
-}
-
-// TestWrongRange has a server that answers with another range than asked.
-func TestWrongRange(t *testing.T) {
-	t.Parallel()
-	file := content(1, 10000)
-	for _, answer := range []string{"bytes 0-9999/10000", "bytes 999-9999/10000", "bytes 1000-2000/10000", "", "rows 1000-9999/10000", "bytes 1000-x/10000"} {
-		s := serve(t, &server{file: file, header: map[string]string{"ETag": `"a"`}, cut: func(int) int { return 1000 },
-			before: func(n int, w http.ResponseWriter, _ *http.Request) bool {
-				if n == 0 {
-					return false
-				}
-				w.Header().Set("ETag", `"a"`)
-				w.Header().Set("Content-Range", answer)
-				w.WriteHeader(http.StatusPartialContent)
-				_, _ = w.Write(file[1000:]) // the client may be gone
-				return true
-			}})
-		got, _, err := download(t, s.URL, quick())
-		if fault.ClassOf(err) != fault.Transient || err == nil || len(got) != 1000 {
-			t.Errorf("%q: %d bytes, %v", answer, len(got), err)
 		}
 	}
 }

@@ -30,8 +30,8 @@ func allocated(t testing.TB, path string) int64 {
 
 func TestFullSize(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a 4247 MiB image takes some seconds")
+	if testing.Short() || hosttest.Race {
+		t.Skip("a 4247 MiB image takes too long in short mode and under the race detector")
 	}
 	const size = 4247 * mib
 	packed, parts := hosttest.ImageZstd(t, size), hosttest.ImageParts(t, size, 512)

@@ -36,8 +36,8 @@ func TestHugeDisk(t *testing.T) {
 // TestFullSize writes an image of the size of a Talos image.
 func TestFullSize(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a 4247 MiB image takes some seconds")
+	if testing.Short() || hosttest.Race {
+		t.Skip("a 4247 MiB image takes too long in short mode and under the race detector")
 	}
 	d := hosttest.NewDisk(t, "nvme0n1", "S1", 20*gib)
 	h := hosttest.New(t, d)
