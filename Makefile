@@ -36,7 +36,7 @@ lint: ## Run golangci-lint and check formatting and modules
 	$(GO) mod verify
 
 demo: build temporal ## Provision a lot of three simulated servers to Ready (KEEP=1 leaves it up)
-	$(BIN)/starter demo $(if $(KEEP),--keep)
+	KEEP=$(KEEP) tools/demo.sh
 
 fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME each)
 	tools/fuzz.sh $(or $(FUZZTIME),30s)

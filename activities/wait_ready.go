@@ -29,7 +29,11 @@ func (a *Activities) waitReady(ctx context.Context, b *beat, in run.PhaseInput) 
 		Hold: readyHold,
 		Report: func(conditions []string) {
 			unmet = conditions
-			b.set(run.Progress{Step: "waiting for Ready: " + clipEnd(strings.Join(conditions, "; "), 300), Unmet: conditions})
+			step := "Ready, watching that it stays so"
+			if len(conditions) > 0 {
+				step = "waiting for Ready: " + clipEnd(strings.Join(conditions, "; "), 300)
+			}
+			b.set(run.Progress{Step: step, Unmet: conditions})
 		},
 	})
 	switch {

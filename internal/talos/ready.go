@@ -62,10 +62,12 @@ func (c *Client) WatchReady(ctx context.Context, opts ReadyOptions) (run.NodeRea
 		if err := w.final(err); err != nil {
 			return run.NodeReady{}, err
 		}
-		w.report([]string{"api: " + err.Error()})
 		select {
 		case <-ctx.Done():
+			// The end of the wait ends the connection too, and often first:
+			// what was missing before is the reason, not that.
 		case <-time.After(reconnectDelay):
+			w.report([]string{"api: " + err.Error()})
 		}
 	}
 }
