@@ -173,21 +173,22 @@ func image(t *testing.T, size, data int64) (server *httptest.Server, digest stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	random := rand.NewChaCha8([32]byte{1})
-	raw := io.MultiReader(bytes.NewReader(head), io.LimitReader(zeros{}, mib-int64(len(head))),
-		io.LimitReader(random, data), io.LimitReader(zeros{}, size-mib-data-int64(len(tail))), bytes.NewReader(tail))
-	var packed bytes.Buffer
-	z, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		t.Fatal(err)
+	start := make([]byte, mib+data)
+	copy(start, head)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(start[mib:]) // never fails
+	rest := size - int64(len(start)+len(tail))
+	packed, sum := &bytes.Buffer{}, sha256.New()
+	pack := func(p []byte, times int64) {
+		frame := zstdFrame(t, p)
+		for range times {
+			packed.Write(frame)
+			sum.Write(p)
+		}
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(z, sum), raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	pack(start, 1)
+	pack(make([]byte, 64*mib), rest/(64*mib))
+	pack(make([]byte, rest%(64*mib)), 1)
+	pack(tail, 1)
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(packed.Bytes())
 	}))
@@ -195,9 +196,15 @@ func image(t *testing.T, size, data int64) (server *httptest.Server, digest stri
 	return server, hex.EncodeToString(sum.Sum(nil))
 }
 
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+func zstdFrame(t *testing.T, p []byte) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	return z.EncodeAll(p, nil)
+}
 
 // holds reports whether a disk starts with the image of this digest.
 func holds(t *testing.T, d looptest.Device, size int64, digest string) bool {
