@@ -43,9 +43,9 @@ func stageImage(t testing.TB, h *hosttest.Host, d *hosttest.Disk, served []byte)
 func oldTalos(t testing.TB, d *hosttest.Disk) {
 	t.Helper()
 	size := int64(d.Info.Size)
-	junk := make([]byte, size)
+	junk := make([]byte, mib)
 	_, _ = rand.NewChaCha8([32]byte{9}).Read(junk) // never fails
-	d.Put(t, junk, 0)
+	d.Put(t, bytes.Repeat(junk, int(size/mib)+1)[:size], 0)
 	head, tail, err := gpt.Encode(size, d.Info.SectorSize, gpt.Table{Partitions: []gpt.Partition{
 		{Number: 5, Name: "STATE", Type: gpt.NewGUID(), GUID: gpt.NewGUID(), Offset: 4 * mib, Size: mib},
 	}})
