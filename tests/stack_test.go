@@ -258,7 +258,12 @@ func (s *stack) status(id string) run.Status {
 func (s *stack) waitFor(id string, state run.State, phase run.Phase) run.Status {
 	s.t.Helper()
 	var status run.Status
-	s.eventually(fmt.Sprintf("%s is %s in %s", id, state, phase), 2*time.Minute, func() bool {
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("the run stood at %s in %s, problem %+v, timeline %+v", status.State, status.Phase, status.Problem, status.Timeline)
+		}
+	}()
+	s.eventually(fmt.Sprintf("%s is %s in %s", id, state, phase), waitLong, func() bool {
 		status = s.status(id)
 		return status.State == state && (phase == "" || status.Phase == phase)
 	})

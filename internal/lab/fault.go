@@ -51,7 +51,7 @@ func faultKinds() map[string]faultKind {
 		"slow-disk":        machine("disks write 5 MB/s", func(o *simulated.Options) { o.Faults.BytesPerSecond = 5e6 }),
 		"lying-discard":    machine("discarded blocks keep their content", func(o *simulated.Options) { o.Faults.LyingDiscard = true }),
 		"short-ram":        machine("the machine has 4 MiB of RAM for the image", func(o *simulated.Options) { o.Faults.RAM = 4 * layout.MiB }),
-		"same-serial":      machine("both disks have one serial and WWN", sameSerial),
+		"same-serial":      machine("both disks have one serial, size and no WWN: they cannot be told apart", sameSerial),
 		"never-joins":      talos("the node never reaches its cluster, as with a wrong VLAN", func(f *talosnode.Faults) { f.NeverJoins = true }),
 		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),
 		"apply-lost":       talos("the answer to apply-config is lost", func(f *talosnode.Faults) { f.AnswerLost = true }),
@@ -72,7 +72,7 @@ func faultKinds() map[string]faultKind {
 
 func sameSerial(o *simulated.Options) {
 	for i := range o.Disks {
-		o.Disks[i].Serial, o.Disks[i].WWN = "LABSAME", ""
+		o.Disks[i].Serial, o.Disks[i].WWN, o.Disks[i].Size = "LABSAME", "", o.Disks[0].Size
 	}
 }
 
