@@ -100,7 +100,7 @@ func (a *Activities) askReboot(ctx context.Context, b *beat, in run.PhaseInput, 
 	}
 	it.Sent = true
 	if err := b.commit(ctx, it); err != nil {
-		return it.At, nil // asked for all the same; the phase's result says so
+		return it.At, nil //nolint:nilerr // asked for all the same; the phase's result says so
 	}
 	return it.At, nil
 }

@@ -24,7 +24,7 @@ const settleFor = 90 * time.Second
 func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	b.step("waiting for SSH")
 	var refusedSince time.Time
-	last := "nothing answered"
+	var last string
 	for deadline := bound(ctx); ; {
 		facts, waiting, err := a.trySSH(ctx, b, in)
 		switch {

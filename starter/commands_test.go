@@ -296,7 +296,7 @@ func rename(t *testing.T, path, from, to string) {
 // requireNoLot makes sure that a lot was never started.
 func requireNoLot(t *testing.T, c *cluster, name string) {
 	t.Helper()
-	_, err := c.client.DescribeWorkflowExecution(t.Context(), run.LotID(name), "")
+	_, err := c.client.DescribeWorkflow(t.Context(), run.LotID(name), "")
 	var notFound *serviceerror.NotFound
 	require.ErrorAs(t, err, &notFound)
 }

@@ -102,6 +102,7 @@ func outcome(l track.Lot) error {
 			return &exitError{code: exitStuck}
 		case run.Aborted, run.Refused:
 			code = exitAborted
+		case run.Queued, run.Running, run.Ready: // no failure
 		}
 	}
 	if code == exitOK {

@@ -33,7 +33,7 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 		case ctx.Err() != nil:
 			return a.interrupted(watcher, lotName)
 		case err != nil && time.Since(heard) > deafFor:
-			return &exitError{exitUnreachable, fmt.Errorf("Temporal has not answered for %s; the runs go on, come back with `starter status %s --follow`: %w", deafFor, lotName, err)}
+			return &exitError{exitUnreachable, fmt.Errorf("no answer from Temporal for %s; the runs go on, come back with `starter status %s --follow`: %w", deafFor, lotName, err)}
 		case err == nil:
 			heard = time.Now()
 			if l.Lab && !labSaid {

@@ -115,7 +115,7 @@ func (s *Server) spawn() error {
 	if err != nil {
 		return fault.Operator("choose another state directory", "the log of Temporal's server cannot be written: %w", err)
 	}
-	s.cmd = exec.Command(s.options.Binary, arguments(s.options)...)
+	s.cmd = exec.Command(s.options.Binary, arguments(s.options)...) //nolint:noctx // Stop ends it in order
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.Env = environment(os.Environ())
 	s.cmd.SysProcAttr = attributes()
@@ -172,7 +172,7 @@ func (s *Server) giveUp(cause error) error {
 	default:
 	}
 	_ = s.Stop()
-	return fmt.Errorf("Temporal's server did not come up (see %s): %w", s.options.LogFile, cause)
+	return fmt.Errorf("the server of Temporal did not come up (see %s): %w", s.options.LogFile, cause)
 }
 
 func join(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -75,9 +75,9 @@ func TestStartPreparesAndKeepsItsState(t *testing.T) {
 	require.Contains(t, s.Err().Error(), "Temporal's server ended")
 
 	_, c = start(t, o)
-	found, err := c.DescribeWorkflowExecution(t.Context(), "kept", "")
+	found, err := c.DescribeWorkflow(t.Context(), "kept", "")
 	require.NoError(t, err)
-	require.Equal(t, run.GetRunID(), found.GetWorkflowExecutionInfo().GetExecution().GetRunId())
+	require.Equal(t, run.GetRunID(), found.WorkflowExecution.RunID)
 }
 
 func TestDeathIsNoticed(t *testing.T) {

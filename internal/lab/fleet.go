@@ -213,7 +213,7 @@ func (f *Fleet) startAPI(ctx context.Context) error {
 	}
 	f.apiURL = "http://" + listener.Addr().String()
 	f.web = &http.Server{Handler: f.api.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	go f.web.Serve(listener)
+	go f.web.Serve(listener) //nolint:errcheck // it ends by Close
 	return nil
 }
 

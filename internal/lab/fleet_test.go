@@ -117,7 +117,7 @@ func TestALabStartsAgainInItsDirectoryAndInNoOther(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*lab.Options){
-		"loopback":  func(o *lab.Options) { o.Base = "192.0.2.1" },
+		"loopback":     func(o *lab.Options) { o.Base = "192.0.2.1" },
 		"servers":      func(o *lab.Options) { o.Servers = 1001 },
 		"negative":     func(o *lab.Options) { o.Speed = -1 },
 		"too small":    func(o *lab.Options) { o.DiskSize = 1 },

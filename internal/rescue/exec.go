@@ -50,7 +50,7 @@ func (s *Session) exec(ctx context.Context, c command) error {
 func closeChannel(channel <-chan *ssh.Session, ended <-chan error) {
 	select {
 	case session := <-channel:
-		session.Close()
+		_ = session.Close()
 	case <-ended:
 	}
 }
@@ -76,12 +76,12 @@ func (s *Session) execNow(c command, channel chan<- *ssh.Session) error {
 		return transport(s.target.addr(), c.name, err)
 	}
 	go func() {
-		stdin.Write(c.stdin) // a command that ended without reading it is no failure
+		_, _ = stdin.Write(c.stdin) // a command that ended without reading it is no failure
 		stdin.Close()
 	}()
 	lineErr := eachLine(stdout, c.onLine)
 	if lineErr != nil {
-		session.Close()
+		_ = session.Close()
 	}
 	waitErr := session.Wait()
 	if lineErr != nil {

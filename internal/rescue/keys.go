@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -38,7 +39,7 @@ func fileKey(path string) (keySource, error) {
 // agent or an added key counts.
 func agentKeys(socket string) keySource {
 	return func() ([]ssh.Signer, func(), error) {
-		conn, err := net.Dial("unix", socket)
+		conn, err := (&net.Dialer{}).DialContext(context.Background(), "unix", socket) // local: it answers or refuses at once
 		if err != nil {
 			return nil, nil, fault.Operator("start the agent or name a key file", "cannot reach the SSH agent at SSH_AUTH_SOCK: %w", err)
 		}

@@ -109,7 +109,7 @@ func serveAgent(t *testing.T, keys agent.Agent) string {
 			if err != nil {
 				return
 			}
-			go agent.ServeAgent(keys, conn)
+			go agent.ServeAgent(keys, conn) //nolint:errcheck // it ends with its connection
 		}
 	}()
 	return socket

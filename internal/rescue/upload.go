@@ -170,7 +170,7 @@ func put(client *sftp.Client, binary Binary, again bool) (string, error) {
 	}
 	part := remote + "." + token()
 	if err := send(client, binary.Path, part); err != nil {
-		client.Remove(part)
+		_ = client.Remove(part)
 		return "", err
 	}
 	return remote, client.PosixRename(part, remote)

@@ -100,7 +100,7 @@ func flatten(err error) []string {
 
 // joined gives the parts of a list of errors, nil for any other error.
 func joined(err error) []error {
-	switch list := err.(type) {
+	switch list := err.(type) { //nolint:errorlint // of this very error: it is one level of a tree
 	case interface{ WrappedErrors() []error }: // hashicorp/go-multierror
 		return list.WrappedErrors()
 	case interface{ Unwrap() []error }: // errors.Join

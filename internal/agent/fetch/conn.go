@@ -44,7 +44,7 @@ func (b *Body) dial(ranged bool) (*conn, error) {
 		req.Header.Set("If-Range", b.entity.validator())
 	}
 	c.dog = time.AfterFunc(c.stall, func() { c.cancel(errStalled) })
-	c.resp, err = b.o.Client.Do(req)
+	c.resp, err = b.o.Client.Do(req) //nolint:bodyclose // close does it, when the body has been read
 	c.dog.Stop()
 	if err != nil {
 		err = c.reason(err)

@@ -85,7 +85,7 @@ func TestRetryAfter(t *testing.T) {
 		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat): time.Minute,
 	} {
 		var s *statusError
-		resp := &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {header}}}
+		resp := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {header}}}
 		if !errors.As(newStatusError(resp), &s) || s.retryAfter != want {
 			t.Errorf("%q: %v, want %v", header, s.retryAfter, want)
 		}

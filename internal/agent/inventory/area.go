@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"errors"
 	"io"
 
 	"github.com/ironlot/ironlot/internal/agent/host"
@@ -25,7 +26,7 @@ func (r *directReader) ReadAt(p []byte, off int64) (int, error) {
 	buf := make([]byte, end-start)
 	n, err := r.disk.ReadDirectAt(buf, start)
 	if int64(n) < end-start {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, err

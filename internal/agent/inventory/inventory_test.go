@@ -176,7 +176,7 @@ func (m memory) ReadDirectAt(p []byte, off int64) (int, error) {
 		return 0, m.err
 	}
 	n, err := m.ReadAt(p, off)
-	if n < len(p) && err == io.EOF && off+int64(len(p)) <= m.size {
+	if n < len(p) && errors.Is(err, io.EOF) && off+int64(len(p)) <= m.size {
 		clear(p[n:]) // zeros behind what is given
 		return len(p), nil
 	}

@@ -82,7 +82,7 @@ func Tool(t testing.TB, args ...string) string {
 	if err != nil {
 		skip(t, args[0]+" is not installed")
 	}
-	out, err := exec.Command(path, args[1:]...).Output()
+	out, err := exec.CommandContext(t.Context(), path, args[1:]...).Output()
 	if err != nil {
 		t.Fatalf("%v: %v: %s", args, err, out)
 	}

@@ -116,6 +116,7 @@ func spans(d api.Disk) map[string]string {
 			out[string(h.Kind)+" "+h.Name] = string(h.Kind) + " " + h.Name
 		case api.HolderLVM:
 			out["lvm "+volumeGroup(h)] = "volume group " + volumeGroup(h)
+		case api.HolderMount, api.HolderSwap, api.HolderOther: // are on what lies on the disk
 		}
 	}
 	signatures := slices.Clone(d.Signatures)

@@ -86,7 +86,7 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	w.sent += int64(n)
 	if w.rate > 0 {
-		time.Sleep(time.Duration(int64(n) * int64(time.Second) / w.rate))
+		time.Sleep(time.Duration(int64(n) * int64(time.Second) / w.rate)) //nolint:forbidigo // it is the fault
 	}
 	return n, err
 }
@@ -102,7 +102,7 @@ func (w *faultyWriter) cut() error {
 		return err
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0) // RST instead of FIN
+		_ = tcp.SetLinger(0) // RST instead of FIN
 	}
 	conn.Close()
 	return net.ErrClosed

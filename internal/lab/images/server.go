@@ -128,6 +128,6 @@ func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
 	}
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
-	go server.Serve(listener)
+	go server.Serve(listener) //nolint:errcheck // it ends with the context
 	return "http://" + listener.Addr().String(), nil
 }

@@ -88,6 +88,7 @@ func (b *boot) run() {
 	}
 	b.m.setState(Booting)
 	switch choice.kind {
+	case bootNothing: // seen above
 	case bootRescue:
 		b.runRescue()
 	case bootOS:

@@ -155,7 +155,7 @@ func (m *Machine) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
-	m.PowerOff()
+	_ = m.PowerOff() // it always can
 	m.net.set(true)
 	m.running.Wait()
 	m.closeDisks()

@@ -98,7 +98,7 @@ func (m *Machine) takeDrop(sent int64) bool {
 func (w *wire) Close() error {
 	w.once.Do(func() { close(w.closed) })
 	if tcp, ok := w.Conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0)
+		_ = tcp.SetLinger(0)
 	}
 	return w.Conn.Close()
 }

@@ -91,7 +91,7 @@ func (s *sshServer) serveConn(w *wire) {
 	go ssh.DiscardRequests(requests)
 	for open := range channels {
 		if open.ChannelType() != "session" {
-			open.Reject(ssh.UnknownChannelType, "only sessions")
+			_ = open.Reject(ssh.UnknownChannelType, "only sessions")
 			continue
 		}
 		channel, requests, err := open.Accept()
@@ -112,7 +112,7 @@ func (s *sshServer) serveSession(user string, channel ssh.Channel, requests <-ch
 	for request := range requests {
 		start := s.starter(ctx, user, request)
 		ok := start != nil && !started
-		request.Reply(ok, nil)
+		_ = request.Reply(ok, nil)
 		if !ok {
 			continue
 		}
@@ -120,7 +120,7 @@ func (s *sshServer) serveSession(user string, channel ssh.Channel, requests <-ch
 		running.Go(func() {
 			defer channel.Close()
 			status := start(channel)
-			channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
+			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 		})
 	}
 	cancel()

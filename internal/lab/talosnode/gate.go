@@ -1,6 +1,7 @@
 package talosnode
 
 import (
+	"context"
 	"net"
 	"sync"
 )
@@ -67,7 +68,7 @@ func (g *gate) close() {
 }
 
 func (g *gate) listen() error {
-	l, err := net.Listen("tcp", g.addr)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", g.addr)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ type Holder struct {
 func Holders(ctx context.Context, c client.Client, nodes []run.Node) ([]Holder, error) {
 	var held []Holder
 	for _, n := range nodes {
-		d, err := c.DescribeWorkflowExecution(ctx, n.ID(), "")
+		d, err := describe(ctx, c, n.ID())
 		if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 			continue
 		}

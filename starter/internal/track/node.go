@@ -24,7 +24,7 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if n.State == run.Refused {
 		return n, true, nil
 	}
-	d, err := t.client.DescribeWorkflowExecution(ctx, n.WorkflowID, "")
+	d, err := describe(ctx, t.client, n.WorkflowID)
 	if notFound := new(serviceerror.NotFound); err != nil && !errors.As(err, &notFound) {
 		return n, false, fmt.Errorf("node %s cannot be looked at: %w", in.Name, err)
 	}
@@ -91,6 +91,7 @@ func (n *Node) ended(s enumspb.WorkflowExecutionStatus) {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		return
+	default: // cancelled, terminated, timed out, failed
 	}
 	n.State = run.Aborted
 	if n.Reason == "" {

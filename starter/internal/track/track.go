@@ -97,9 +97,18 @@ const (
 // New makes a tracker of a lot.
 func New(c client.Client, lot string) *Tracker { return &Tracker{client: c, lot: lot} }
 
+// describe tells what Temporal knows of a workflow.
+func describe(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := c.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	return d.RawResponse, nil
+}
+
 // Look gives the lot as it is now.
 func (t *Tracker) Look(ctx context.Context) (Lot, error) {
-	d, err := t.client.DescribeWorkflowExecution(ctx, run.LotID(t.lot), "")
+	d, err := describe(ctx, t.client, run.LotID(t.lot))
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 		return Lot{}, &NotFoundError{t.lot}
 	}

@@ -71,7 +71,7 @@ func (d *disk) describe(number string) error {
 	if err := unix.Fstat(int(d.buffered.Fd()), &st); err != nil {
 		return fmt.Errorf("stat disk: %w", err)
 	}
-	got := fmt.Sprintf("%d:%d", unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev)))
+	got := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	if st.Mode&unix.S_IFMT != unix.S_IFBLK || got != number {
 		return fmt.Errorf("%s is not the block device %s: %w", d.buffered.Name(), number, unix.ENOTBLK)
 	}
@@ -170,7 +170,7 @@ func (d *disk) Reread() error {
 		if !errors.Is(err, unix.EBUSY) {
 			break
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // a second at most, and nothing tells when it ends
 	}
 	// A device without partitions of the kernel's, such as a plain loop
 	// device, has nothing to read again.

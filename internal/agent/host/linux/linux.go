@@ -263,7 +263,7 @@ func (h *Host) Spawn(_ context.Context, args ...string) error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(self, args...)
+	cmd := exec.Command(self, args...) //nolint:noctx // it outlives every context
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

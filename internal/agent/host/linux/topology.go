@@ -82,7 +82,7 @@ func (h *Host) isDisk(name string) bool {
 	return h.text("sys/block", name, "hidden") != "1" &&
 		h.text("sys/block", name, "device/type") != strconv.Itoa(cdrom) &&
 		!strings.HasPrefix(name, "sr") && !strings.HasPrefix(name, "fd") &&
-		!(strings.HasPrefix(name, "mmcblk") && (strings.Contains(name, "boot") || strings.Contains(name, "rpmb")))
+		(!strings.HasPrefix(name, "mmcblk") || !strings.Contains(name, "boot") && !strings.Contains(name, "rpmb"))
 }
 
 func (h *Host) disk(name string) api.Disk {
