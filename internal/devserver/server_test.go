@@ -16,6 +16,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // options are those of a server of its own, on free ports.
@@ -23,7 +25,7 @@ func options(t *testing.T) Options {
 	t.Helper()
 	binary, err := find([]string{"../../bin"})
 	if err != nil {
-		t.Skip(err)
+		testenv.Lacks(t, err.Error())
 	}
 	dir := t.TempDir()
 	return Options{

@@ -13,6 +13,7 @@ import (
 	"github.com/siderolabs/go-blockdevice/v2/blkid"
 
 	"github.com/ironlot/ironlot/internal/agent/gpt"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 const mib = 1 << 20
@@ -187,7 +188,7 @@ func TestToolsReadIt(t *testing.T) {
 	}
 	tool := func(name string, args ...string) string {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("%s is not installed: cross-check left out", name)
+			testenv.Lacks(t, name+" is not installed")
 		}
 		out, err := exec.Command(name, args...).CombinedOutput()
 		if err != nil {

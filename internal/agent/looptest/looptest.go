@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/agent/host/linux"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // Device is a loop device.
@@ -101,10 +102,7 @@ func require(t testing.TB) {
 
 func skip(t testing.TB, why string) {
 	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("NOT TESTED: %s, and CI=true says that it must be", why)
-	}
-	t.Skipf("NOT TESTED: %s", why)
+	testenv.Lacks(t, why)
 }
 
 // ram prefers RAM, where flushes cost nothing.

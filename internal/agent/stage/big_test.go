@@ -28,37 +28,6 @@ func allocated(t testing.TB, path string) int64 {
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-func TestFullSize(t *testing.T) {
-	t.Parallel()
-	if testing.Short() || hosttest.Race {
-		t.Skip("a 4247 MiB image takes too long in short mode and under the race detector")
-	}
-	const size = 4247 * mib
-	packed, parts := hosttest.ImageZstd(t, size), hosttest.ImageParts(t, size, 512)
-	url, _ := serve(t, always(packed))
-	h := hosttest.New(t)
-	start := time.Now()
-	got, err := Run(t.Context(), h, api.StageSpec{Image: run.Image{URL: url}}, report.Discard{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("staged %d MiB (%d bytes as served) in %v", size/mib, len(packed), time.Since(start))
-	if got.RawSize != size || got.DataSize > 2*mib || allocated(t, Image(h.RAMDir())) > 4*mib {
-		t.Errorf("staged %+v, which takes %d bytes", got, allocated(t, Image(h.RAMDir())))
-	}
-	f, err := os.Open(Image(h.RAMDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for off, data := range parts {
-		p := make([]byte, len(data))
-		if _, err := f.ReadAt(p, off); err != nil || !bytes.Equal(p, data) {
-			t.Errorf("the data at %d is not there: %v", off, err)
-		}
-	}
-}
-
 // BenchmarkStage stages 256 MiB, of which a good part is data that zstd can
 // do something with, over a loopback connection.
 func BenchmarkStage(b *testing.B) {

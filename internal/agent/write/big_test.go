@@ -33,25 +33,6 @@ func TestHugeDisk(t *testing.T) {
 	}
 }
 
-// TestFullSize writes an image of the size of a Talos image.
-func TestFullSize(t *testing.T) {
-	t.Parallel()
-	if testing.Short() || hosttest.Race {
-		t.Skip("a 4247 MiB image takes too long in short mode and under the race detector")
-	}
-	d := hosttest.NewDisk(t, "nvme0n1", "S1", 20*gib)
-	h := hosttest.New(t, d)
-	spec := stageImage(t, h, d, hosttest.ImageZstd(t, 4247*mib))
-	got, err := write.Run(t.Context(), h, spec, report.Discard{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v", got)
-	if got.BytesVerified != 4247*mib || got.BytesWritten > 3*mib || labels(t, d) != "EFI BIOS BOOT META" {
-		t.Errorf("facts %+v, the disk shows %q", got, labels(t, d))
-	}
-}
-
 // BenchmarkWrite writes 512 MiB, mostly zeros, to a file.
 func BenchmarkWrite(b *testing.B) {
 	d := hosttest.NewDisk(b, "sda", "S1", gib)
