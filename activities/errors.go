@@ -31,7 +31,7 @@ func report(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errWorkerStops):
 		err = fault.Retry("%w; another worker goes on", errWorkerStops)
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case ctx.Err() != nil:
 		return ctx.Err() // Temporal asked for it, or the attempt has timed out
 	}
 	f, ok := fault.As(err)

@@ -18,15 +18,20 @@ import (
 // it will allow once it is up (sudo, SFTP).
 const settleFor = 90 * time.Second
 
+// loginPoll is how often a system is tried that refuses, or a provider that
+// fails.
+const loginPoll = 2 * time.Second
+
 // waitSSH proves that SSH answers, from a boot that the run has not seen
 // before, and that it is the rescue system. It pins the boot's host key,
 // takes the inventory and chooses the disks.
 func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	b.step("waiting for SSH")
+	look := sshLook{a: a, in: in}
 	var refusedSince time.Time
 	var last string
 	for deadline := bound(ctx); ; {
-		facts, waiting, err := a.trySSH(ctx, b, in)
+		facts, waiting, err := look.once(ctx, b)
 		switch {
 		case err == nil && waiting == "":
 			return run.PhaseOutput{Facts: facts, Summary: summaryOf(facts)}, nil
@@ -44,7 +49,11 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 				in.Node.ServerName, in.Facts.Address, in.Node.Timeouts.RescueBootOr(), last)
 		}
 		b.step("waiting for SSH: " + clipEnd(last, 200))
-		if err := sleep(ctx, machinePoll); err != nil {
+		pause := machinePoll
+		if err != nil {
+			pause = loginPoll
+		}
+		if err := sleep(ctx, pause); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}
@@ -67,18 +76,34 @@ func final(err error, since *time.Time) bool {
 	return time.Since(*since) > settleFor
 }
 
-// trySSH looks once. It returns the facts of a good boot, or what is still
+// sshLook looks again and again, and asks the provider only now and then.
+type sshLook struct {
+	a     *Activities
+	in    run.PhaseInput
+	user  string    // of the rescue system, as the provider told it last
+	asked time.Time // when it did
+}
+
+// askUserEvery is how often the provider is asked for the rescue user, which
+// it may know only after the reboot.
+const askUserEvery = 20 * time.Second
+
+// once looks once. It returns the facts of a good boot, or what is still
 // waited for.
-func (a *Activities) trySSH(ctx context.Context, b *beat, in run.PhaseInput) (facts run.Facts, waiting string, err error) {
+func (l *sshLook) once(ctx context.Context, b *beat) (facts run.Facts, waiting string, err error) {
+	in := l.in
 	if !answers(ctx, in.Facts.Address, in.Node.Rescue.Port) {
 		return facts, "nothing listens on the SSH port", nil
 	}
-	server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
-	if err != nil {
-		return facts, "", err
+	if time.Since(l.asked) > askUserEvery {
+		server, err := l.a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
+		if err != nil {
+			return facts, "", err
+		}
+		l.user, l.asked = server.RescueUser, time.Now()
 	}
 	b.step("SSH port answers, logging in")
-	s, inventory, err := a.inspect(ctx, in, server.RescueUser)
+	s, inventory, err := l.a.inspect(ctx, in, l.user)
 	if err != nil {
 		return facts, "", err
 	}
