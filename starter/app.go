@@ -15,6 +15,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/home"
+	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/internal/version"
 	"github.com/ironlot/ironlot/internal/worker"
@@ -65,14 +66,26 @@ func newApp() *app {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.began {
-		err = &exitError{exitRefused, fmt.Errorf("%w; `starter --help` shows the commands", err)}
+		err = &exitError{exitRefused, fmt.Errorf("%w; `%s --help` shows how it is used", err, cmd.CommandPath())}
 	}
-	if said := new(exitError); err != nil && (!errors.As(err, &said) || said.err != nil) {
+	a.complain(err)
+	return exitCode(err)
+}
+
+// complain writes an error that has not been said yet. Mistakes of a file
+// begin with their place, as editors like it.
+func (a *app) complain(err error) {
+	var said *exitError
+	var problems lot.Problems
+	switch {
+	case err == nil, errors.As(err, &said) && said.err == nil:
+	case errors.As(err, &problems):
+		_, _ = fmt.Fprintln(a.stderr, err)
+	default:
 		_, _ = fmt.Fprintln(a.stderr, "starter:", err)
 	}
-	return exitCode(err)
 }
 
 // root is the command that holds all others.
@@ -87,6 +100,8 @@ dies on the way, and tells its story afterwards.
   starter up                            Temporal, its Web UI and a worker, on this machine
   starter provision --batch lot.yaml    show what is erased, ask, start, follow
   starter status                        the lots; status LOT, status LOT NODE
+  starter retry LOT NODE                let a stuck node go on; abort ends its run
+  starter lab                           simulated servers, to try everything out
 
 Temporal is found by the flags, else by TEMPORAL_ADDRESS and its siblings and
 by the profiles of Temporal's configuration file, else where ` + "`up`" + ` started it.

@@ -81,9 +81,9 @@ func testReady(t *testing.T, c *cluster) {
 	out := k.out.String()
 	for _, want := range []string{
 		show.Simulated,
-		"Lot ready: 3 servers in fr-par-2 become Talos nodes. ERASED on each of them:",
-		"node-2  metal-2  00000000-0000-4000-8000-000000000002  the smallest          ERASED to an empty GPT",
-		"node-1  metal-1  00000000-0000-4000-8000-000000000001  the smallest          kept",
+		"Lot ready: 3 servers in fr-par-2 to become Talos nodes. What is ERASED:",
+		"node-2  metal-2  00000000-0000-4000-8000-000000000002  the smallest  ERASED",
+		"node-1  metal-1  00000000-0000-4000-8000-000000000001  the smallest  kept",
 		"warning: the image has no digest",
 		"node-3  ready",
 		"lot ready: 3 of 3 nodes Ready (3 ready)",
@@ -179,6 +179,9 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 	}
 	k = k.again()
 	require.Equal(t, exitStuck, k.starter("status", "stuck"))
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("__complete", "retry", "stuck", ""))
+	require.Contains(t, k.out.String(), "node-2\tstuck\n")
 
 	s.mend("stuck")
 	k = k.again()
@@ -197,7 +200,7 @@ func testInterrupt(t *testing.T, c *cluster, s *script) {
 	code := make(chan int)
 	go func() { code <- k.run(ctx, []string{"provision", "--batch", path, "-y"}) }()
 	eventually(t, "the phase is at work", func() bool {
-		return s.isBlocked("block") && strings.Contains(k.out.String(), "wait-ssh  simulated step, 25% of 4.0 GB, 200.0 MB/s")
+		return s.isBlocked("block") && strings.Contains(k.out.String(), "wait-ssh       simulated step, 25% of 4.0 GB, 200.0 MB/s")
 	})
 	interrupt()
 	require.Equal(t, exitInterrupted, <-code)
@@ -249,7 +252,7 @@ func testRefusals(t *testing.T, c *cluster) {
 	rename(t, path, "zone: fr-par-2", "zone: fr-par-9")
 	k := newConsole(t, c.address)
 	require.Equal(t, exitRefused, k.starter("provision", "--batch", path, "-y"))
-	require.Contains(t, k.err.String(), path+":4:7: zone: must be a zone with Elastic Metal servers")
+	require.True(t, strings.HasPrefix(k.err.String(), path+":4:7: zone: must be a zone with Elastic Metal servers"), k.err.String())
 	requireNoLot(t, c, "bad")
 	require.NoFileExists(t, filepath.Join(k.vars["IRONLOT_HOME"], "identity.txt"), "no key is made for a bad lot")
 

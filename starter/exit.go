@@ -35,7 +35,7 @@ func exitCodes() string {
 	}{
 		{exitOK, "done; of a lot that was followed: all nodes are Ready"},
 		{exitFailed, "an unexpected error"},
-		{exitRefused, "refused: the input, a setting or the wish makes no sense; nothing was touched"},
+		{exitRefused, "refused: the input, a setting or the request makes no sense; nothing was touched"},
 		{exitStuck, "some nodes are stuck and wait for retry or abort"},
 		{exitAborted, "no node is stuck, but some were aborted or refused"},
 		{exitUnreachable, "Temporal does not answer"},

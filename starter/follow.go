@@ -26,7 +26,6 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	heard := time.Now()
-	labSaid := false
 	for {
 		l, err := tracker.Look(ctx)
 		switch {
@@ -36,12 +35,6 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 			return &exitError{exitUnreachable, fmt.Errorf("no answer from Temporal for %s; the runs go on, come back with `starter status %s --follow`: %w", deafFor, lotName, err)}
 		case err == nil:
 			heard = time.Now()
-			if l.Lab && !labSaid {
-				labSaid = true
-				if err := watcher.Note(show.Simulated); err != nil {
-					return err
-				}
-			}
 			if err := watcher.Show(l, heard); err != nil {
 				return err
 			}
@@ -90,7 +83,7 @@ func (a *app) result(l track.Lot, address string) error {
 		return outcome(l)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now()), l.Name, show.Counts(l))
+	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
 	b.WriteString(show.Stops(l))
 	if l.NoWorker {
 		b.WriteString("No worker answers, so this may not be all; `starter up` or the worker must run.\n")
@@ -105,6 +98,15 @@ func (a *app) result(l track.Lot, address string) error {
 		return err
 	}
 	return outcome(l)
+}
+
+// width is the terminal's, 0 when stdout is none.
+func (a *app) width() int {
+	width, _, ok := a.terminal()
+	if !ok {
+		return 0
+	}
+	return max(width, 0)
 }
 
 // webUIOf gives the Web UI of the Temporal at an address, as far as it is

@@ -69,7 +69,7 @@ func (f *labFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.delivered, "delivered", string(simulated.RAID1), "what lies on the disks at first: raid1, lvm or blank")
 	flags.BoolVar(&o.SwapNames, "swap-names", false, "let the kernel names of disks swap between boots")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of everything random")
-	flags.StringArrayVar(&f.faults, "fault", nil, "a fault, NAME or NAME@SERVER, may be repeated; see below")
+	flags.StringArrayVar(&f.faults, "fault", nil, "a fault, NAME or NAME@SERVER, may be repeated; see above")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not show the machines' consoles")
 	complete := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)

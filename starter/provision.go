@@ -35,7 +35,11 @@ func (a *app) provisionCommand() *cobra.Command {
 		Use:   "provision --batch LOT.YAML",
 		Short: "Install the servers of a lot",
 		Long: `Checks the lot file, shows what is erased on which servers, asks, starts the
-runs and follows them. Ctrl-C ends the following alone: the runs go on.`,
+runs and follows them. Ctrl-C ends the following alone: the runs go on.
+
+When another run holds one of the servers, nothing is started. A server that
+is a live Talos node is not touched either: its run is stuck in preflight,
+unless the lot file says "reprovision: true" for it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
@@ -153,7 +157,7 @@ func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bo
 	if !a.stdinTerminal {
 		return refuse("give --yes to erase without being asked", "nobody can be asked: standard input is not a terminal")
 	}
-	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install these %d servers: ", l.Name, len(l.Nodes))
+	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install %s: ", l.Name, show.Servers(len(l.Nodes)))
 	typed := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
@@ -173,7 +177,7 @@ func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bo
 
 // start starts the lot's workflow.
 func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) error {
-	summary := fmt.Sprintf("lot %s: %d servers", l.Name, len(l.Nodes))
+	summary := fmt.Sprintf("lot %s: %s", l.Name, show.Servers(len(l.Nodes)))
 	if l.Lab {
 		summary += " (simulated)"
 	}

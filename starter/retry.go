@@ -16,8 +16,10 @@ func (a *app) retryCommand() *cobra.Command {
 		Use:   "retry LOT NODE",
 		Short: "Let a stuck node go on",
 		Long: `Lets a stuck node go on with the phase that it is stuck in, or with an earlier
-one by --from. From reboot-rescue on, everything on the disks is done again.`,
-		Args: cobra.ExactArgs(2),
+one by --from. With --from reboot-rescue the server is installed from the start:
+its disks are erased again.`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			phase := run.Phase(from)
 			if from != "" && !slices.Contains(run.Phases(), phase) {

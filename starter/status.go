@@ -24,7 +24,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Without arguments the lots that Temporal remembers, the newest first. With a
 lot its nodes and the time that each spent in each phase. With a node its
 facts and its story. The exit code tells how the lot or node stands.`,
-		Args: cobra.MaximumNArgs(2),
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if follow && len(args) != 1 {
 				return refuse("name the lot", "--follow needs one lot")

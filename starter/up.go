@@ -49,10 +49,10 @@ of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
 	f := cmd.Flags()
 	f.IntVar(&o.port, "port", 7233, "port of Temporal")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI")
-	f.StringVar(&o.temporal, "temporal", "", "path of the `temporal` binary; else beside this program, in bin/ or on PATH")
-	f.StringVar(&o.sshKey, "ssh-key", "", "private key for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
+	f.StringVar(&o.temporal, "temporal", "", "`path` of the temporal binary; else beside this program, in bin/ or on PATH")
+	f.StringVar(&o.sshKey, "ssh-key", "", "private key `file` for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
 	f.StringVar(&o.scwProfile, "scw-profile", "", "profile of the provider's configuration file (SCW_PROFILE)")
-	f.StringSliceVar(&o.agentDirs, "agents", rescue.AgentDirs(), "directories with agent-linux-amd64 and agent-linux-arm64")
+	f.StringSliceVar(&o.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
 	return cmd
 }
 
@@ -122,6 +122,9 @@ func (a *app) workerConfig(h *home.Home, o upFlags) (worker.Config, error) {
 	}
 	if o.sshKey == "" {
 		o.sshKey, _ = a.env.LookupEnv("IRONLOT_SSH_KEY")
+	}
+	if len(o.agentDirs) == 0 {
+		o.agentDirs = rescue.AgentDirs()
 	}
 	socket, _ := a.env.LookupEnv("SSH_AUTH_SOCK")
 	return worker.Config{

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/logging"
@@ -67,9 +69,9 @@ Exit codes: 0 stopped, 1 failed, 2 a setting must be mended.`,
 	f.StringVar(&s.temporal.Namespace, "namespace", "", "Temporal's namespace (TEMPORAL_NAMESPACE)")
 	f.StringVar(&s.temporal.Profile, "profile", "", "profile of Temporal's configuration file (TEMPORAL_PROFILE)")
 	f.StringVar(&s.scwProfile, "scw-profile", "", "profile of the provider's configuration file (SCW_PROFILE)")
-	f.StringVar(&s.sshKey, "ssh-key", os.Getenv("IRONLOT_SSH_KEY"), "private key for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
-	f.StringVar(&s.identity, "identity", os.Getenv("IRONLOT_IDENTITY"), "file of age identities (IRONLOT_IDENTITY)")
-	f.StringSliceVar(&s.agentDirs, "agents", rescue.AgentDirs(), "directories with agent-linux-amd64 and agent-linux-arm64")
+	f.StringVar(&s.sshKey, "ssh-key", os.Getenv("IRONLOT_SSH_KEY"), "private key `file` for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
+	f.StringVar(&s.identity, "identity", os.Getenv("IRONLOT_IDENTITY"), "`file` of age identities (IRONLOT_IDENTITY)")
+	f.StringSliceVar(&s.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
 	f.IntVar(&s.maxNodes, "max-nodes", worker.DefaultMaxNodes, "how many nodes this worker works on at once")
 	f.Float64Var(&s.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second over all workers")
 	f.StringVar(&s.logFormat, "log-format", "json", "json or console")
@@ -87,6 +89,10 @@ func (s *settings) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	log.Info("machine configs must be sealed to one of these", zap.Strings("recipients", publicKeys(identities)))
+	if len(s.agentDirs) == 0 {
+		s.agentDirs = rescue.AgentDirs()
+	}
 	provider, err := scaleway.New(scaleway.Config{Version: version.String(), Profile: s.scwProfile})
 	if err != nil {
 		return err
@@ -102,6 +108,15 @@ func (s *settings) run(cmd *cobra.Command) error {
 		KeyFile: s.sshKey, Socket: os.Getenv("SSH_AUTH_SOCK"), AgentDirs: s.agentDirs,
 		Identities: identities, MaxNodes: s.maxNodes, Rate: s.rate, Log: log,
 	})
+}
+
+// publicKeys are what belongs into the starter's recipients.txt.
+func publicKeys(identities []age.Identity) []string {
+	var keys []string
+	for _, r := range seal.Recipients(identities...) {
+		keys = append(keys, fmt.Sprint(r))
+	}
+	return keys
 }
 
 // identities reads the keys that open machine configs. Without a file the

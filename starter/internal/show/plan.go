@@ -14,16 +14,17 @@ func Plan(l *lot.Lot, warnings []string) string {
 	if l.Lab {
 		b.WriteString(Simulated + "\n\n")
 	}
-	fmt.Fprintf(&b, "Lot %s: %d servers in %s become Talos nodes. ERASED on each of them:\n\n", l.Name, len(l.Nodes), l.Nodes[0].Run.Zone)
-	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK (ERASED)", "OTHER DISKS"}}
+	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, Servers(len(l.Nodes)), l.Nodes[0].Run.Zone)
+	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK", "OTHERS"}}
 	for _, n := range l.Nodes {
-		other := "ERASED to an empty GPT"
+		other := "ERASED"
 		if n.Run.Disks.Secondary == run.Keep {
 			other = "kept"
 		}
 		rows = append(rows, []string{n.Run.Name, clean(n.Run.ServerName), n.Run.ServerID, Choice(n.Run.Disks.System), other})
 	}
 	b.WriteString(Table(rows))
+	b.WriteString("\nThe system disk is erased for Talos. Other disks marked ERASED get an empty GPT.\n")
 	image := l.Nodes[0].Run.Image
 	fmt.Fprintf(&b, "\nimage   %s\n", image.URL)
 	for _, d := range [][2]string{{"sha256", image.SHA256}, {"raw", image.RawSHA256}} {
@@ -35,6 +36,14 @@ func Plan(l *lot.Lot, warnings []string) string {
 		fmt.Fprintf(&b, "warning: %s\n", clean(w))
 	}
 	return b.String()
+}
+
+// Servers counts servers in words.
+func Servers(n int) string {
+	if n == 1 {
+		return "1 server"
+	}
+	return fmt.Sprintf("%d servers", n)
 }
 
 // Choice says a disk rule in words.

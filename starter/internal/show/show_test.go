@@ -98,7 +98,7 @@ func TestLiveOnASmallTerminal(t *testing.T) {
 	}
 	require.True(t, strings.HasPrefix(lines[1], "d "), "who needs a person comes first")
 	require.Equal(t, "… and 3 more", lines[4])
-	require.Contains(t, out.String(), "\x1b[31m")
+	require.Contains(t, out.String(), "\x1b[31mstuck\x1b[0m", "the state alone has a colour")
 }
 
 func TestPlainWritesChangesOnly(t *testing.T) {
@@ -108,7 +108,7 @@ func TestPlainWritesChangesOnly(t *testing.T) {
 	l := fleet()
 	require.NoError(t, v.Show(l, start()))
 	require.Equal(t, 6, strings.Count(out.String(), "\n"))
-	require.Contains(t, out.String(), "2026-12-01T12:00:00Z  d  stuck  disk-prep  two disks are alike  [simulated]\n")
+	require.Contains(t, out.String(), "2026-12-01T12:00:00Z  d   stuck    disk-prep      two disks are alike  [simulated]\n")
 
 	out.Reset()
 	l.Nodes[1].Progress.Done++
@@ -143,9 +143,37 @@ e     metal-e   refused
 f     metal-f   queued
 `
 
+const resultsDown = `NODE           a           bb        c        d        e        f
+SERVER         metal-a     metal-bb  metal-c  metal-d  metal-e  metal-f
+STATE          ready       running   running  stuck    refused  queued
+TOTAL          3m07s       30.0s              30.0s
+PREFLIGHT      1.0s
+REBOOT-RESCUE
+WAIT-SSH
+DISK-PREP                                     1.0s
+STAGE
+WRITE          1m00s (2×)  30.0s
+SYSRQ-RESET
+BOOT-NORMAL
+APPLY-CONFIG
+WAIT-READY     1m57s
+`
+
+const resultsShort = `NODE  SERVER    STATE    TOTAL  SLOWEST PHASE
+a     metal-a   ready    3m07s  wait-ready 1m57s
+bb    metal-bb  running  30.0s  write 30.0s
+c     metal-c   running
+d     metal-d   stuck    30.0s  disk-prep 1.0s
+e     metal-e   refused
+f     metal-f   queued
+`
+
 func TestResults(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second)))
+	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second), 0))
+	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second), 200))
+	require.Equal(t, resultsDown, Results(fleet(), start().Add(30*time.Second), 80))
+	require.Equal(t, resultsShort, Results(fleet(), start().Add(30*time.Second), 60))
 	require.Equal(t, `
 d is stuck in disk-prep: two disks are alike
   what to do: name a serial

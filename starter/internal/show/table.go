@@ -34,8 +34,26 @@ func Table(rows [][]string) string {
 }
 
 // Results is the table at the end: each node's state and the time that it
-// spent in each phase, all passes together.
-func Results(l track.Lot, now time.Time) string {
+// spent in each phase, all passes together. When that is wider than width (0:
+// there is no limit) the phases run down; for more nodes than then fit side
+// by side, the slowest phase stands for all.
+func Results(l track.Lot, now time.Time, width int) string {
+	across := resultRows(l, now)
+	if fits(across, width) {
+		return Table(across)
+	}
+	if down := transpose(across); fits(down, width) {
+		return Table(down)
+	}
+	short := [][]string{append(across[0][:4:4], "SLOWEST PHASE")}
+	for i, n := range l.Nodes {
+		short = append(short, append(across[i+1][:4:4], slowest(n.Status, now)))
+	}
+	return Table(short)
+}
+
+// resultRows has a row a node and a column a phase.
+func resultRows(l track.Lot, now time.Time) [][]string {
 	head := []string{"NODE", "SERVER", "STATE", "TOTAL"}
 	for _, p := range run.Phases() {
 		head = append(head, strings.ToUpper(string(p)))
@@ -44,20 +62,43 @@ func Results(l track.Lot, now time.Time) string {
 	for _, n := range l.Nodes {
 		row := []string{n.Node.Name, clean(n.Node.ServerName), string(n.State), Took(n, now)}
 		for _, p := range run.Phases() {
-			row = append(row, phaseTime(n.Status, p, now))
+			row = append(row, phaseText(n.Status, p, now))
 		}
 		rows = append(rows, row)
 	}
-	return Table(rows)
+	return rows
 }
 
-// phaseTime is the time that a run has spent in a phase.
-func phaseTime(s *run.Status, p run.Phase, now time.Time) string {
-	if s == nil {
-		return ""
+// transpose makes columns of rows, which all have the same length.
+func transpose(rows [][]string) [][]string {
+	turned := make([][]string, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			turned[i] = append(turned[i], cell)
+		}
 	}
-	var total time.Duration
-	passes := 0
+	return turned
+}
+
+// fits reports whether no line of a table is wider than width; 0 is no limit.
+func fits(rows [][]string, width int) bool {
+	if width <= 0 {
+		return true
+	}
+	for line := range strings.Lines(Table(rows)) {
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > width {
+			return false
+		}
+	}
+	return true
+}
+
+// phaseTime is the time that a run has spent in a phase, and how often it
+// went through it.
+func phaseTime(s *run.Status, p run.Phase, now time.Time) (total time.Duration, passes int) {
+	if s == nil {
+		return 0, 0
+	}
 	for _, r := range s.Timeline {
 		if r.Phase != p {
 			continue
@@ -69,7 +110,11 @@ func phaseTime(s *run.Status, p run.Phase, now time.Time) string {
 		}
 		total += end.Sub(r.Started)
 	}
-	switch passes {
+	return total, passes
+}
+
+func phaseText(s *run.Status, p run.Phase, now time.Time) string {
+	switch total, passes := phaseTime(s, p, now); passes {
 	case 0:
 		return ""
 	case 1:
@@ -77,6 +122,18 @@ func phaseTime(s *run.Status, p run.Phase, now time.Time) string {
 	default:
 		return fmt.Sprintf("%s (%d×)", Duration(total), passes)
 	}
+}
+
+// slowest names the phase in which a run has spent the most time.
+func slowest(s *run.Status, now time.Time) string {
+	var longest time.Duration
+	text := ""
+	for _, p := range run.Phases() {
+		if total, passes := phaseTime(s, p, now); passes > 0 && total >= longest {
+			longest, text = total, string(p)+" "+phaseText(s, p, now)
+		}
+	}
+	return text
 }
 
 // Counts is the lot in one line: how many nodes are in which state.

@@ -72,7 +72,7 @@ func (v *Live) frame(l track.Lot, now time.Time, width, height int) []string {
 	}
 	for _, n := range nodes {
 		text := fmt.Sprintf("%-*s  %-7s  %-*s  %6s  %s", name, n.Node.Name, n.State, phase, n.Phase, Took(n, now), Doing(n))
-		lines = append(lines, v.paint(clip(strings.TrimRight(text, " "), width), n))
+		lines = append(lines, v.paint(clip(strings.TrimRight(text, " "), width), name+len("  "), n.State))
 	}
 	if rest := len(l.Nodes) - len(nodes); rest > 0 {
 		lines = append(lines, clip(fmt.Sprintf("… and %d more", rest), width))
@@ -80,14 +80,15 @@ func (v *Live) frame(l track.Lot, now time.Time, width, height int) []string {
 	return lines
 }
 
-// paint colours a node's state.
-func (v *Live) paint(line string, n track.Node) string {
+// paint colours a node's state, which starts at a byte of the line.
+func (v *Live) paint(line string, at int, state run.State) string {
 	codes := map[run.State]string{run.Ready: "32", run.Stuck: "31", run.Aborted: "33", run.Refused: "33", run.Running: "36"}
-	code, ok := codes[n.State]
-	if !v.Color || !ok {
+	code, ok := codes[state]
+	end := at + len(state)
+	if !v.Color || !ok || len(line) < end || line[at:end] != string(state) {
 		return line
 	}
-	return "\x1b[" + code + "m" + line + "\x1b[0m"
+	return line[:at] + "\x1b[" + code + "m" + line[at:end] + "\x1b[0m" + line[end:]
 }
 
 func movingFirst(nodes []track.Node) []track.Node {
@@ -113,14 +114,16 @@ type Plain struct {
 
 // Show implements Watcher.
 func (v *Plain) Show(l track.Lot, now time.Time) error {
+	name := 0
+	for _, n := range l.Nodes {
+		name = max(name, len(n.Node.Name))
+	}
 	for _, n := range l.Nodes {
 		if !changed(&v.seen, n) {
 			continue
 		}
-		text := fmt.Sprintf("%s  %s  %s  %s", now.UTC().Format(time.RFC3339), n.Node.Name, n.State, n.Phase)
-		if detail := Doing(n); detail != "" {
-			text += "  " + detail
-		}
+		text := fmt.Sprintf("%s  %-*s  %-7s  %-*s  %s", now.UTC().Format(time.RFC3339), name, n.Node.Name, n.State, len(run.RebootRescue), n.Phase, Doing(n))
+		text = strings.TrimRight(text, " ")
 		if l.Lab {
 			text += "  [simulated]"
 		}
