@@ -34,9 +34,13 @@ type Options struct {
 type Server struct {
 	options Options
 	cmd     *exec.Cmd
+	logFrom int64         // where this server's words begin in the log
 	exited  chan struct{} // closed when the process is gone
 	err     error         // how it went; read after exited
 }
+
+// maxPort is the highest TCP port.
+const maxPort = 1<<16 - 1
 
 // stopTime is how long the server may take to close its database.
 const stopTime = 15 * time.Second
@@ -72,7 +76,7 @@ func (s *Server) Done() <-chan struct{} { return s.exited }
 // Err tells how a server that ended by itself did so.
 func (s *Server) Err() error {
 	<-s.exited
-	return fault.Retry("Temporal's server ended (%s); its last words, of %s, were: %s", s.err, s.options.LogFile, tail(s.options.LogFile))
+	return fault.Retry("Temporal's server ended (%s); its last words, of %s, were: %s", s.err, s.options.LogFile, tail(s.options.LogFile, s.logFrom))
 }
 
 // Stop asks the server to close its database and end, and waits for it. One
@@ -89,13 +93,19 @@ func (s *Server) Stop() error {
 	}
 }
 
-// portsFree refuses ports that somebody listens on: the server itself would
-// say so only in its log.
+// portsFree refuses ports that are none, or that somebody listens on: the
+// server itself would say so only in its log.
 func portsFree(ctx context.Context, o Options) error {
+	if o.Port == o.UIPort {
+		return fault.Operator("give each a port of its own with --port and --ui-port", "Temporal and the Web UI cannot both have port %d", o.Port)
+	}
 	for _, p := range []struct {
 		port       int
 		what, flag string
 	}{{o.Port, "Temporal", "--port"}, {o.UIPort, "the Web UI", "--ui-port"}} {
+		if p.port < 1 || p.port > maxPort {
+			return fault.Operator(fmt.Sprintf("give one from 1 to %d with %s", maxPort, p.flag), "%d is no port for %s", p.port, p.what)
+		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", join(o.Host, p.port))
 		if err != nil {
 			return fault.Operator(fmt.Sprintf("stop what uses it, choose another with %s, or set TEMPORAL_ADDRESS to use a Temporal that runs already", p.flag),
@@ -114,6 +124,9 @@ func (s *Server) spawn() error {
 	out, err := os.OpenFile(s.options.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fault.Operator("choose another state directory", "the log of Temporal's server cannot be written: %w", err)
+	}
+	if info, err := out.Stat(); err == nil {
+		s.logFrom = info.Size()
 	}
 	s.cmd = exec.Command(s.options.Binary, arguments(s.options)...) //nolint:noctx // Stop ends it in order
 	s.cmd.Stdout, s.cmd.Stderr = out, out

@@ -114,14 +114,32 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
+func TestBadPorts(t *testing.T) {
+	t.Parallel()
+	for want, ports := range map[string][2]int{
+		"cannot both have port 7233":              {7233, 7233},
+		"-1 is no port for Temporal":              {-1, 8233},
+		"give one from 1 to 65535 with --ui-port": {freePort(t), 65536},
+		"0 is no port for the Web UI":             {freePort(t), 0},
+	} {
+		o := options(t)
+		o.Port, o.UIPort = ports[0], ports[1]
+		_, err := Start(t.Context(), o)
+		require.ErrorContains(t, err, want)
+		require.NoFileExists(t, o.LogFile, "nothing was started")
+	}
+}
+
 func TestBadBinary(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.Binary = filepath.Join(t.TempDir(), "temporal")
+	require.NoError(t, os.WriteFile(o.LogFile, []byte("words of an earlier server\n"), 0o600))
 	require.NoError(t, os.WriteFile(o.Binary, []byte("#!/bin/sh\necho cannot open the database >&2\nexit 3\n"), 0o700))
 	_, err := Start(t.Context(), o)
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "cannot open the database")
+	require.NotContains(t, err.Error(), "earlier server")
 
 	o.Binary += "-missing"
 	_, err = Start(t.Context(), o)

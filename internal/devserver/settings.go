@@ -45,18 +45,22 @@ func environment(all []string) []string {
 	})
 }
 
-// tail gives the last lines of a log, for an error.
-func tail(path string) string {
-	const most = 2000
+// tail gives the last lines of a log from an offset on, for an error.
+func tail(path string, from int64) string {
+	const most = 2000 // bytes
 	file, err := os.Open(path)
 	if err != nil {
 		return "(the log cannot be read)"
 	}
 	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && info.Size() > most {
-		_, _ = file.Seek(-most, io.SeekEnd)
+	if info, err := file.Stat(); err == nil {
+		from = max(from, info.Size()-most)
 	}
-	data, _ := io.ReadAll(io.LimitReader(file, most))
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	data, _ := io.ReadAll(io.NewSectionReader(file, from, most))
+	text := strings.TrimSpace(string(data))
+	if text == "" {
+		return "(nothing)"
+	}
+	lines := strings.Split(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }

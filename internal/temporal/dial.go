@@ -4,6 +4,9 @@ package temporal
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -71,5 +74,19 @@ func Resolve(o Options) (client.Options, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.Logger = o.Logger
-	return options, nil
+	return options, checkAddress(options.HostPort)
+}
+
+// checkAddress refuses what the SDK would dial in vain. Addresses with a
+// resolver of gRPC's (dns:///host:port) are for the SDK to judge.
+func checkAddress(address string) error {
+	if strings.Contains(address, ":///") {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || host == "" {
+		return fault.Operator("give host:port, such as 127.0.0.1:7233, in --address, TEMPORAL_ADDRESS or the profile",
+			"%q is no address of Temporal", address)
+	}
+	return nil
 }
