@@ -26,6 +26,8 @@ type Config struct {
 	// Record writes heartbeat details to Temporal before it returns, as
 	// client.Client.RecordActivityHeartbeat does.
 	Record func(ctx context.Context, taskToken []byte, details ...any) error
+	// RunEnded reports whether Temporal knows a run and that it has ended.
+	RunEnded func(ctx context.Context, workflowID, runID string) (bool, error)
 }
 
 // Activities are the phases' activities.
@@ -35,11 +37,12 @@ type Activities struct {
 	identities []age.Identity
 	http       *http.Client
 	record     func(ctx context.Context, taskToken []byte, details ...any) error
+	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
 }
 
 // New makes the activities.
 func New(c Config) *Activities {
-	return &Activities{provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP, record: c.Record}
+	return &Activities{provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP, record: c.Record, runEnded: c.RunEnded}
 }
 
 // RegisterMachine registers the activities that work on machines and nodes,

@@ -54,23 +54,17 @@ func (a *Activities) ensureNormalBoot(ctx context.Context, b *beat, in run.Phase
 			return asked, "", err
 		}
 		seen := rebootSeen{want: provider.BootNormal, server: server, intent: b.intent()}
-		if seen.intent != nil {
-			seen.since = time.Since(seen.intent.At)
-		}
 		if now, err := talos.Probe(ctx, talosAddr(in)); err != nil {
 			return asked, "", err
 		} else if up(now) {
 			seen.boot = talosBoot
 		}
-		switch judgeReboot(seen) {
-		case rebootAsked:
-			return seen.intent.At, seen.intent.Boot, nil
-		case rebootAsk:
-			b.step("asking for a boot from the disk")
-			at, err := a.askReboot(ctx, b, in, seen)
-			return at, seen.boot, err
-		case rebootWait:
-			b.step(fmt.Sprintf("waiting: the server is %q at the provider", server.Status))
+		if in.Boots > 0 && seen.intent == nil && seen.boot == talosBoot && server.BootType == provider.BootNormal {
+			return time.Now().UTC(), "", nil // it came late
+		}
+		it, done, err := a.moveOn(ctx, b, in, seen)
+		if err != nil || done {
+			return it.At, it.Boot, err
 		}
 		if time.Now().After(bound(ctx)) {
 			return asked, "", fault.Operator("look at the server in the provider's console, then retry",
@@ -99,7 +93,7 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 			return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("Talos %s answers: %s", seen.Version, seen.State)}, nil
 		}
 		if time.Now().After(deadline) {
-			return run.PhaseOutput{}, fault.Operator(
+			return run.PhaseOutput{}, fault.New(fault.RescueLost,
 				"look at the server's console; retry boots it again, retry --from reboot-rescue installs it again",
 				"no Talos API answered at %s within %s of the boot from the disk (last seen: %s)",
 				talosAddr(in), in.Node.Timeouts.NormalBootOr(), seen.State)

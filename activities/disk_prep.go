@@ -27,6 +27,6 @@ func (a *Activities) diskPrep(ctx context.Context, b *beat, in run.PhaseInput) (
 	}
 	facts := in.Facts
 	facts.Prepared = result.DiskPrep
-	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("%d holders released, %d signatures cleared, %d disks blank",
+	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%d holders released, %d signatures cleared, %d disks blank",
 		len(facts.Prepared.Released), len(facts.Prepared.Cleared), len(facts.Prepared.Blanked))}, nil
 }

@@ -21,11 +21,21 @@ const maxJobs = 5
 // server that restarts gets a minute and a half in all.
 func againAfter(n int) time.Duration { return time.Second << (2 * (n - 1)) }
 
+// maxLog bounds the machine's log in a phase's result, bytes.
+const maxLog = 4000
+
+// jobEnd is what a job proved and what happened on the machine meanwhile.
+type jobEnd struct {
+	api.JobResult
+	log string
+}
+
 // runJob brings a job to its end on the run's rescue boot: it attaches to
 // the job when it is there already, and outlives cut connections. A job that
 // failed in passing is started again under the next key; the agent's lock
 // keeps the jobs of all keys apart.
-func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spec api.JobSpec) (api.JobResult, error) {
+func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spec api.JobSpec) (jobEnd, error) {
+	spec.Fence = &api.Fence{Run: in.Run, Pass: in.Pass}
 	for n := 1; ; {
 		status, err := a.attach(ctx, b, in, jobKey(in, n), spec)
 		switch {
@@ -33,21 +43,21 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 			b.step("connection lost, the job goes on: connecting again")
 			continue
 		case err != nil:
-			return api.JobResult{}, err
+			return jobEnd{}, err
 		}
 		err = outcome(in, status)
 		if err == nil {
-			return *status.Result, nil
+			return jobEnd{*status.Result, clipStart(logTail(status), maxLog)}, nil
 		}
 		if fault.ClassOf(err) != fault.Transient {
-			return api.JobResult{}, err
+			return jobEnd{}, err
 		}
 		if n == maxJobs {
-			return api.JobResult{}, gaveUp(err)
+			return jobEnd{}, gaveUp(err)
 		}
 		b.step("starting the job again: " + clipEnd(err.Error(), 200))
 		if err := sleep(ctx, againAfter(n)); err != nil {
-			return api.JobResult{}, err
+			return jobEnd{}, err
 		}
 		n++
 	}

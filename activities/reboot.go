@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -37,6 +38,7 @@ const (
 	rebootAsk   rebootStep = iota // ask the provider now
 	rebootAsked                   // it has been asked for: never again
 	rebootWait                    // look again later
+	rebootStop                    // ask the provider to stop the server first
 )
 
 // judgeReboot decides whether the reboot has been asked for. Between the
@@ -69,40 +71,102 @@ func judgeReboot(s rebootSeen) rebootStep {
 	}
 }
 
-// askReboot records the intent, asks the provider once and records the
-// answer. A stopped server is started instead.
-func (a *Activities) askReboot(ctx context.Context, b *beat, in run.PhaseInput, s rebootSeen) (time.Time, error) {
+// judgeCycle is judgeReboot for a boot that reboots did not bring: the server
+// is stopped, then started.
+func judgeCycle(s rebootSeen) rebootStep {
+	stopped := s.server.Status == provider.StatusStopped
+	switch {
+	case !s.server.Settled && s.intent != nil && !s.intent.Stop:
+		return rebootAsked // it is starting
+	case !s.server.Settled:
+		return rebootWait
+	case stopped && (s.intent == nil || s.intent.Stop):
+		return rebootAsk
+	case s.intent == nil:
+		return rebootStop
+	case s.intent.Stop && (s.since >= doubtFor || !s.intent.Sent && s.since >= doubtFor/4):
+		return rebootStop // it never arrived
+	case s.intent.Stop:
+		return rebootWait
+	case s.intent.Sent || !stopped:
+		return rebootAsked
+	case s.since >= doubtFor/4:
+		return rebootAsk
+	default:
+		return rebootWait
+	}
+}
+
+// moveOn takes the boot that is wanted one step further, and is done when it
+// has been asked for; the intent tells when, and what answered before.
+func (a *Activities) moveOn(ctx context.Context, b *beat, in run.PhaseInput, s rebootSeen) (it run.Intent, done bool, err error) {
+	if s.intent != nil {
+		s.since = time.Since(s.intent.At)
+	}
+	judge := judgeReboot
+	if in.Node.Boot.PowerCycle(in.Boots) {
+		judge = judgeCycle
+	}
+	switch judge(s) {
+	case rebootAsked:
+		return *s.intent, true, nil
+	case rebootAsk:
+		b.step("asking for a boot into " + string(s.want))
+		it, err := a.askReboot(ctx, b, in, s)
+		return it, err == nil, err
+	case rebootStop:
+		b.step("asking to stop the server, then to start it")
+		it := run.Intent{Action: "stop the server", Stop: true, BootType: string(s.server.BootType), Boot: s.boot}
+		it, err = a.ask(ctx, b, it, func(ctx context.Context) error {
+			return a.provider.Stop(ctx, in.Node.Zone, in.Node.ServerID)
+		})
+		return it, false, err
+	default:
+		b.step(fmt.Sprintf("waiting: the server is %q at the provider", s.server.Status))
+		return it, false, nil
+	}
+}
+
+// askReboot asks the provider once for a boot. A stopped server is started.
+func (a *Activities) askReboot(ctx context.Context, b *beat, in run.PhaseInput, s rebootSeen) (run.Intent, error) {
 	keys, err := a.provider.SSHKeyIDs(ctx, a.dialer.PublicKeys())
 	if err != nil {
-		return time.Time{}, err
+		return run.Intent{}, err
 	}
-	it := &run.Intent{
-		Action: "reboot into " + string(s.want), At: time.Now().UTC(), Attempt: activity.GetInfo(ctx).Attempt,
-		BootType: string(s.server.BootType), Boot: s.boot,
+	action, request := "reboot into ", a.provider.Reboot
+	if s.server.Status == provider.StatusStopped {
+		action, request = "start into ", a.provider.Start
 	}
-	if err := b.commit(ctx, it); err != nil {
-		return time.Time{}, err
+	it := run.Intent{Action: action + string(s.want), BootType: string(s.server.BootType), Boot: s.boot}
+	return a.ask(ctx, b, it, func(ctx context.Context) error {
+		return request(ctx, in.Node.Zone, in.Node.ServerID, s.want, keys)
+	})
+}
+
+// ask records an intent, sends the request once and records the answer.
+func (a *Activities) ask(ctx context.Context, b *beat, it run.Intent, request func(context.Context) error) (run.Intent, error) {
+	it.At, it.Attempt = time.Now().UTC(), activity.GetInfo(ctx).Attempt
+	if err := b.commit(ctx, &it); err != nil {
+		return it, err
 	}
 	// A worker that was frozen here must not ask after another one has.
-	if late := time.Since(it.At); late > run.HeartbeatTimeout/2 {
-		return time.Time{}, fault.Retry("%s passed between the intent to %s and the request, so it was not sent", late.Round(time.Second), it.Action)
+	limited, cancel := context.WithTimeout(ctx, run.HeartbeatTimeout/2-time.Since(it.At))
+	defer cancel()
+	if limited.Err() != nil {
+		return it, fault.Retry("too much time passed between the intent to %s and the request, so it was not sent", it.Action)
 	}
-	request := a.provider.Reboot
-	if s.server.Status == provider.StatusStopped {
-		request = a.provider.Start
-	}
-	if err := request(ctx, in.Node.Zone, in.Node.ServerID, s.want, keys); err != nil {
-		if !provider.MaybeDone(err) {
+	if err := request(limited); err != nil {
+		if !provider.MaybeDone(err) && limited.Err() == nil {
 			// Surely nothing was done: the next attempt may ask.
 			_ = b.commit(ctx, nil)
 		}
-		return time.Time{}, err
+		return it, err
 	}
-	it.Sent = true
-	if err := b.commit(ctx, it); err != nil {
-		return it.At, nil //nolint:nilerr // asked for all the same; the phase's result says so
-	}
-	return it.At, nil
+	sent := it
+	sent.Sent = true
+	// Asked for all the same when this fails; the phase's result says so.
+	_ = b.commit(ctx, &sent)
+	return sent, nil
 }
 
 // unusable says why a server cannot be rebooted and will not become so.

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,18 +32,12 @@ func (a *Activities) rebootRescue(ctx context.Context, b *beat, in run.PhaseInpu
 		if mayReuse(in, seen) {
 			return rescueReused(in, seen.boot), nil
 		}
-		switch judgeReboot(seen) {
-		case rebootAsked:
-			return rescueAsked(in, *seen.intent), nil
-		case rebootAsk:
-			b.step("asking for a reboot into rescue")
-			at, err := a.askReboot(ctx, b, in, seen)
-			if err != nil {
-				return run.PhaseOutput{}, err
-			}
-			return rescueAsked(in, run.Intent{At: at, Boot: seen.boot}), nil
-		case rebootWait:
-			b.step(fmt.Sprintf("waiting: the server is %q at the provider", server.Status))
+		it, done, err := a.moveOn(ctx, b, in, seen)
+		if err != nil {
+			return run.PhaseOutput{}, err
+		}
+		if done {
+			return rescueAsked(in, it), nil
 		}
 		if time.Now().After(bound(ctx)) {
 			return run.PhaseOutput{}, fault.Operator("look at the server in the provider's console, then retry",

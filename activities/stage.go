@@ -22,7 +22,7 @@ func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run
 	}
 	facts := in.Facts
 	facts.Staged = result.Stage
-	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("%s image, raw %s of which %s data, sha256 %s",
+	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s image, raw %s of which %s data, sha256 %s",
 		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.RawSHA256))}, nil
 }
 

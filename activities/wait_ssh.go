@@ -45,7 +45,8 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 			last = err.Error()
 		}
 		if time.Now().After(deadline) {
-			return run.PhaseOutput{}, fault.Lost("no new rescue boot of server %s answered SSH at %s within %s: %s",
+			return run.PhaseOutput{}, fault.New(fault.RescueLost, "look at the server's console, then retry, which asks for the boot again",
+				"no new rescue boot of server %s answered SSH at %s within %s: %s",
 				in.Node.ServerName, in.Facts.Address, in.Node.Timeouts.RescueBootOr(), last)
 		}
 		b.step("waiting for SSH: " + clipEnd(last, 200))
@@ -63,7 +64,7 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 // mend ends it at once when it is about disks, and after a while when the
 // rescue system itself refuses, which it may do while it comes up.
 func final(err error, since *time.Time) bool {
-	if errors.Is(err, errChoice) {
+	if errors.Is(err, errChoice) || errors.Is(err, errTaken) {
 		return true
 	}
 	if fault.ClassOf(err) != fault.NeedsOperator || errors.Is(err, rescue.ErrAuth) {
@@ -121,6 +122,9 @@ func (l *sshLook) once(ctx context.Context, b *beat) (facts run.Facts, waiting s
 	known := run.RescueBoot{}
 	if in.Facts.Rescue != nil {
 		known = *in.Facts.Rescue
+	}
+	if err := l.a.claim(ctx, s, in, inventory.BootID); err != nil {
+		return facts, "", err
 	}
 	facts.Rescue = &run.RescueBoot{
 		AskedAt: known.AskedAt, Reused: known.Reused && known.BootID == inventory.BootID,

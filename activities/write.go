@@ -28,6 +28,6 @@ func (a *Activities) write(ctx context.Context, b *beat, in run.PhaseInput) (run
 	}
 	facts := in.Facts
 	facts.Written = result.Write
-	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("%s written to %s at %.0f MB/s, %s read back and equal",
+	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s written to %s at %.0f MB/s, %s read back and equal",
 		mib(facts.Written.BytesWritten), facts.System.Label(), facts.Written.MBPerSecond, mib(facts.Written.BytesVerified))}, nil
 }

@@ -22,16 +22,16 @@ func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) 
 		Phase:   p.name,
 		Class:   string(fault.Aborted),
 		Message: "aborted in " + string(p.name) + n.why(),
-		Remedy:  "the server keeps its current boot; provision it again to start over",
 		Erased:  n.status.Facts.Erased(p.name),
+		Left:    run.LeftAt(p.name),
 	}
 	if p.remoteJob && n.status.Facts.Rescue != nil {
 		if err := n.stopJob(free, p); err != nil {
 			problem.Message += "; the job on the machine could not be stopped and may still run"
-			problem.Remedy = "reboot the server before anything else is done to it"
-			problem.Tail = err.Error()
+			problem.Left, problem.Tail = run.LeftUnknown, err.Error()
 		}
 	}
+	problem.Remedy = problem.Left.Remedy()
 	n.status.Problem = &problem
 	status, err := n.finish(free, run.Aborted)
 	if err == nil {
@@ -63,6 +63,5 @@ func (n *node) stopJob(ctx workflow.Context, p phase) error {
 			NonRetryableErrorTypes: []string{string(fault.NeedsOperator)},
 		},
 	})
-	in := run.PhaseInput{Node: n.in.Node, Facts: n.status.Facts, Key: n.key(ctx, p.name)}
-	return workflow.ExecuteActivity(ctx, run.ActivityStopJob, in).Get(ctx, nil)
+	return workflow.ExecuteActivity(ctx, run.ActivityStopJob, n.input(ctx, p)).Get(ctx, nil)
 }

@@ -30,7 +30,7 @@ func ProvisionNode(ctx workflow.Context, in run.NodeInput) (run.Status, error) {
 			return n.finishAborted(ctx, p)
 		}
 		if err == nil {
-			at++
+			at = n.after(at)
 			continue
 		}
 		next, aborted := n.recover(ctx, p, err)
@@ -49,6 +49,8 @@ type node struct {
 	status  run.Status
 	passes  map[run.Phase]int // how often each phase was entered
 	rewinds int               // since a person last stepped in
+	boots   int               // how often the boot that is wanted now has not come
+	skipTo  run.Phase         // where a corrected run goes on behind preflight
 
 	retry  *run.RetryRequest // a person's wish, taken by the main loop
 	abort  *run.AbortRequest
@@ -69,6 +71,7 @@ func newNode(ctx workflow.Context, in run.NodeInput) *node {
 func (n *node) enter(ctx workflow.Context, p phase) {
 	now := workflow.Now(ctx)
 	n.status.State, n.status.Phase, n.status.Since, n.status.Problem = run.Running, p.name, now, nil
+	n.status.Notice = ""
 	n.status.Timeline = append(n.status.Timeline, run.PhaseRecord{Phase: p.name, Started: now})
 	n.show(ctx)
 }
@@ -76,7 +79,8 @@ func (n *node) enter(ctx workflow.Context, p phase) {
 // pass runs a phase's activity, with all its attempts, once.
 func (n *node) pass(ctx workflow.Context, p phase) error {
 	n.passes[p.name]++
-	in := run.PhaseInput{Node: n.in.Node, Facts: n.status.Facts, Key: n.key(ctx, p.name)}
+	n.status.Facts.Touched = n.status.Facts.Touched || p.destroys
+	in := n.input(ctx, p)
 	if p.needsConfig {
 		in.Sealed = &n.in.Sealed
 	}
@@ -96,7 +100,28 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	}
 	record.Summary = out.Summary
 	n.status.Facts = out.Facts
+	if p.boots {
+		n.boots = 0
+	}
 	return nil
+}
+
+// input is what the activity of the current pass through a phase gets.
+func (n *node) input(ctx workflow.Context, p phase) run.PhaseInput {
+	return run.PhaseInput{
+		Node: n.in.Node, Facts: n.status.Facts, Key: n.key(ctx, p.name),
+		Run: workflow.GetInfo(ctx).OriginalRunID, Pass: len(n.status.Timeline), Boots: n.boots,
+	}
+}
+
+// after is the phase behind one that has succeeded.
+func (n *node) after(at int) int {
+	if n.skipTo == "" {
+		return at + 1
+	}
+	at = position(n.phases, n.skipTo)
+	n.skipTo = ""
+	return at
 }
 
 // key names a pass through a phase on the machine. It stays the same over
@@ -109,17 +134,35 @@ func (n *node) key(ctx workflow.Context, p run.Phase) string {
 // person. It returns the phase to go on with, or that the run is aborted.
 func (n *node) recover(ctx workflow.Context, p phase, err error) (next run.Phase, aborted bool) {
 	problem := problemOf(p.name, err)
-	if problem.Class == string(fault.RescueLost) && p.rewind != "" && n.rewinds < maxRewinds {
-		n.rewinds++
-		n.status.Rewinds++
-		n.status.Facts = n.status.Facts.Forget(p.rewind)
-		return p.rewind, false
-	}
 	if problem.Class == string(fault.RescueLost) && p.rewind != "" {
-		problem.Message = fmt.Sprintf("gave up after going back %d times, the last time because %s", maxRewinds, problem.Message)
+		if n.mayGoBack(p) {
+			n.status.Rewinds++
+			n.status.Facts = n.status.Facts.Forget(p.rewind)
+			return p.rewind, false
+		}
+		problem.Message = n.gaveUp(p) + problem.Message
 	}
 	problem.Erased = n.status.Facts.Erased(p.name)
 	return n.stick(ctx, p, problem)
+}
+
+// mayGoBack counts a way back, and reports whether there is one left. A boot
+// that does not come has a bound of its own.
+func (n *node) mayGoBack(p phase) bool {
+	if p.boots {
+		n.boots++
+		return n.boots < n.in.Node.Boot.Tries()
+	}
+	n.rewinds++
+	return n.rewinds <= maxRewinds
+}
+
+func (n *node) gaveUp(p phase) string {
+	if p.boots {
+		b := n.in.Node.Boot.OrDefault()
+		return fmt.Sprintf("gave up after %d reboots and %d power cycles (stop and start): ", b.Reboots, b.PowerCycles)
+	}
+	return fmt.Sprintf("gave up after going back %d times, the last time because ", maxRewinds)
 }
 
 // stick waits for a person.
@@ -131,16 +174,10 @@ func (n *node) stick(ctx workflow.Context, p phase, problem run.Problem) (run.Ph
 	if err := workflow.Await(ctx, func() bool { return n.retry != nil || n.abort != nil }); err != nil || n.abort != nil {
 		return "", true
 	}
-	from := n.retry.From
-	if from == "" {
-		from = p.name
-	}
-	n.retry, n.rewinds = nil, 0
-	if from != p.name {
-		n.status.Facts = n.status.Facts.Forget(from)
-	}
+	next := n.resume(p.name, *n.retry)
+	n.retry, n.rewinds, n.boots = nil, 0, 0
 	n.tellLot(ctx, run.Running, "")
-	return from, false
+	return next, false
 }
 
 // finish ends the run once every handler has answered.

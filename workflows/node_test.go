@@ -179,14 +179,14 @@ func TestRewindsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &script{errs: map[run.Phase][]error{}}
 	for range 100 {
-		s.errs[run.WaitSSH] = append(s.errs[run.WaitSSH], classed(fault.RescueLost, "the old boot still answers"))
+		s.errs[run.Stage] = append(s.errs[run.Stage], classed(fault.RescueLost, "another boot answers"))
 	}
 	env := newEnv(t, s)
 	env.RegisterDelayedCallback(func() {
 		status := queryNode(t, env)
 		require.Equal(t, run.Stuck, status.State)
 		require.Contains(t, status.Problem.Message, "gave up after going back 5 times")
-		require.Len(t, s.inputs[run.RebootRescue], maxRewinds+1)
+		require.Len(t, s.inputs[run.Stage], maxRewinds+1)
 		signalAbort(env)
 	}, 48*time.Hour)
 	env.ExecuteWorkflow(ProvisionNode, input("n1"))

@@ -23,6 +23,7 @@ type phase struct {
 	needsConfig bool      // gets the sealed config
 	remoteJob   bool      // leaves a job on the machine when it is cut off
 	destroys    bool      // may change what is on the disks
+	boots       bool      // waits for a boot, which is asked for again when it does not come
 	does        string    // for the activity's summary in the Web UI
 	bound       func(run.Timeouts) time.Duration
 }
@@ -35,7 +36,7 @@ func table() []phase {
 			does: "check everything, touch nothing"},
 		{name: run.RebootRescue, queue: run.ProviderTaskQueue, rewind: run.RebootRescue, bound: fixed(15 * time.Minute),
 			does: "ask the provider once for a reboot into rescue"},
-		{name: run.WaitSSH, queue: run.TaskQueue, rewind: run.RebootRescue, bound: run.Timeouts.RescueBootOr,
+		{name: run.WaitSSH, queue: run.TaskQueue, rewind: run.RebootRescue, boots: true, bound: run.Timeouts.RescueBootOr,
 			does: "wait for SSH of a new rescue boot"},
 		{name: run.DiskPrep, queue: run.TaskQueue, rewind: run.WaitSSH, remoteJob: true, destroys: true, bound: fixed(30 * time.Minute),
 			does: "release and clear the handed-over disks"},
@@ -45,7 +46,7 @@ func table() []phase {
 			does: "write the image and read it back"},
 		{name: run.SysrqReset, queue: run.TaskQueue, rewind: run.BootNormal, bound: fixed(10 * time.Minute),
 			does: "sync and reset the rescue boot"},
-		{name: run.BootNormal, queue: run.ProviderTaskQueue, rewind: run.BootNormal, bound: run.Timeouts.NormalBootOr,
+		{name: run.BootNormal, queue: run.ProviderTaskQueue, rewind: run.BootNormal, boots: true, bound: run.Timeouts.NormalBootOr,
 			does: "boot the written disk, wait for the Talos API"},
 		{name: run.ApplyConfig, queue: run.TaskQueue, rewind: run.BootNormal, needsConfig: true, bound: run.Timeouts.ApplyOr,
 			does: "hand the machine config to Talos"},

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -26,37 +27,36 @@ func (n *node) listen(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	workflow.Go(ctx, n.signals)
+	workflow.Go(ctx, func(ctx workflow.Context) { listenTo(ctx, n, run.UpdateRetry, n.checkRetry, n.takeRetry) })
+	workflow.Go(ctx, func(ctx workflow.Context) { listenTo(ctx, n, run.UpdateAbort, n.checkAbort, n.takeAbort) })
 	return nil
 }
 
-// signals takes the same wishes from `temporal workflow signal`. A signal
-// cannot be refused, so one that makes no sense is logged and dropped.
-func (n *node) signals(ctx workflow.Context) {
-	log := workflow.GetLogger(ctx)
-	retries, aborts := workflow.GetSignalChannel(ctx, run.UpdateRetry), workflow.GetSignalChannel(ctx, run.UpdateAbort)
-	sel := workflow.NewSelector(ctx)
-	sel.AddReceive(retries, func(c workflow.ReceiveChannel, _ bool) {
-		var r run.RetryRequest
-		c.Receive(ctx, &r)
-		if err := n.checkRetry(r); err != nil {
-			log.Warn("retry signal refused", "error", err)
-			return
-		}
-		n.takeRetry(r)
-	})
-	sel.AddReceive(aborts, func(c workflow.ReceiveChannel, _ bool) {
-		var r run.AbortRequest
-		c.Receive(ctx, &r)
-		if err := n.checkAbort(r); err != nil {
-			log.Warn("abort signal refused", "error", err)
-			return
-		}
-		n.takeAbort(r)
-	})
+// listenTo takes the same wishes from `temporal workflow signal` and the Web
+// UI. A signal cannot be refused: one that makes no sense is dropped, and the
+// run's page says why.
+func listenTo[T any](ctx workflow.Context, n *node, name string, check func(T) error, take func(T)) {
+	wishes := workflow.GetSignalChannel(ctx, name)
 	for {
-		sel.Select(ctx)
+		var wish T
+		wishes.Receive(ctx, &wish)
+		err := check(wish)
+		if err == nil {
+			take(wish)
+			continue
+		}
+		workflow.GetLogger(ctx).Warn("signal refused", "signal", name, "error", err)
+		n.status.Notice = fmt.Sprintf("the signal %s was refused: %s", name, messageOf(err))
+		n.show(ctx)
 	}
+}
+
+// messageOf is an error's text without what Temporal adds.
+func messageOf(err error) string {
+	if app := new(temporal.ApplicationError); errors.As(err, &app) {
+		return app.Message()
+	}
+	return err.Error()
 }
 
 func (n *node) takeRetry(r run.RetryRequest) { n.retry = &r }
@@ -72,6 +72,9 @@ func (n *node) takeAbort(r run.AbortRequest) {
 func (n *node) checkRetry(r run.RetryRequest) error {
 	if n.status.State != run.Stuck || n.retry != nil {
 		return refuse("node %s is %s in %s, not stuck: there is nothing to retry", n.in.Node.Name, n.status.State, n.status.Phase)
+	}
+	if r.Input != nil {
+		return n.checkInput(r)
 	}
 	if r.From == "" {
 		return nil

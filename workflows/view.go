@@ -40,10 +40,16 @@ func details(s run.Status) string {
 		if p.Remedy != "" {
 			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.Remedy)
 		}
+		if p.Left != "" {
+			fmt.Fprintf(&b, "**The server is left:** %s\n\n", p.Left)
+		}
 		fmt.Fprintf(&b, "**Erased:** %s\n\n", p.Erased)
 		if s.State == run.Stuck {
 			fmt.Fprintf(&b, "`starter retry %s %s` or `starter abort %s %s`\n\n", s.Node.Lot, s.Node.Name, s.Node.Lot, s.Node.Name)
 		}
+	}
+	if s.Notice != "" {
+		fmt.Fprintf(&b, "**Notice:** %s\n\n", s.Notice)
 	}
 	b.WriteString("| phase | took | what was proved |\n|---|---|---|\n")
 	for _, r := range s.Timeline {

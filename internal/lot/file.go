@@ -56,6 +56,7 @@ type settings struct {
 	SecondaryDisks text         `yaml:"secondaryDisks"`
 	Reprovision    flag         `yaml:"reprovision"`
 	Rescue         rescuePart   `yaml:"rescue"`
+	Boot           bootPart     `yaml:"boot"`
 	TalosPort      number       `yaml:"talosPort"`
 	Timeouts       timeoutsPart `yaml:"timeouts"`
 }
@@ -86,6 +87,13 @@ type rescuePart struct {
 	section
 	Port  number `yaml:"port"`
 	Fresh flag   `yaml:"fresh"`
+}
+
+type bootPart struct {
+	section
+
+	Reboots     number `yaml:"reboots"`
+	PowerCycles number `yaml:"powerCycles"`
 }
 
 type timeoutsPart struct {

@@ -27,7 +27,7 @@ func (c *checker) node(base run.Node, defaults *settings, n *nodeSection) Node {
 	node.Run.Name = c.label(&n.section, "name", n.Name, 63)
 	c.server(&node.Run, n)
 	node.Run.Rescue.Port, node.Run.TalosPort, node.Run.Disks.Secondary = 22, 50000, run.Blank
-
+	node.Run.Boot = run.BootPolicy{}.OrDefault()
 	config := n.Config
 	if !n.has("config") {
 		config = defaults.Config
@@ -91,6 +91,8 @@ func (c *checker) common(node *run.Node, s *settings) {
 	if s.Rescue.Fresh.set {
 		node.Rescue.Fresh = s.Rescue.Fresh.value
 	}
+	node.Boot.Reboots = c.number(s.Boot.Reboots, node.Boot.Reboots, 1, 10)
+	node.Boot.PowerCycles = c.number(s.Boot.PowerCycles, node.Boot.PowerCycles, 0, 5)
 	node.TalosPort = c.number(s.TalosPort, node.TalosPort, 1, 65535)
 	t, given := &node.Timeouts, &s.Timeouts
 	t.RescueBoot = c.timeout(given.RescueBoot, t.RescueBoot)

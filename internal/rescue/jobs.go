@@ -39,6 +39,16 @@ func (s *Session) CancelJob(ctx context.Context, bootID, key string) (api.JobSta
 	return s.jobCall(ctx, "cancel", bootID, key)
 }
 
+// Claim asks for the machine on behalf of a run: from then on it starts no
+// job of another run on this boot. A foreign job at work is in the answer.
+func (s *Session) Claim(ctx context.Context, bootID string, c api.Claim) (api.Claimed, error) {
+	words, err := jobWords("claim", bootID, c.Fence.Run)
+	if err != nil {
+		return api.Claimed{}, err
+	}
+	return call[api.Claimed](ctx, s, c, words...)
+}
+
 func (s *Session) jobCall(ctx context.Context, verb, bootID, key string) (api.JobStatus, error) {
 	words, err := jobWords(verb, bootID, key)
 	if err != nil {
@@ -48,8 +58,8 @@ func (s *Session) jobCall(ctx context.Context, verb, bootID, key string) (api.Jo
 }
 
 // FollowJob gives each status of a job to a function until the job has
-// ended, and returns the last one. A dropped connection is ErrTransport; the
-// job goes on and can be followed again.
+// ended, and returns the last one with the whole log. A dropped connection is
+// ErrTransport; the job goes on and can be followed again.
 func (s *Session) FollowJob(ctx context.Context, bootID, key string, onStatus func(api.JobStatus)) (api.JobStatus, error) {
 	var last api.JobStatus
 	words, err := jobWords("follow", bootID, key)
@@ -64,16 +74,18 @@ func (s *Session) FollowJob(ctx context.Context, bootID, key string, onStatus fu
 	if err != nil {
 		return last, err
 	}
+	var log []api.LogEntry // each line carries what is new
 	c.onLine = func(line []byte) error {
 		status, err := s.followed(c, line)
 		if err != nil {
 			return err
 		}
-		last = status
+		last, log = status, append(log, status.Log...)
 		onStatus(status)
 		return nil
 	}
 	err = s.exec(ctx, c)
+	last.Log = log
 	if last.State != "" && last.State != api.JobRunning {
 		return last, nil // the job's end is known, however the connection ended
 	}

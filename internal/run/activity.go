@@ -7,6 +7,13 @@ type PhaseInput struct {
 	// Key names this pass through the phase: all attempts of the activity
 	// share it, a later pass has another.
 	Key string `json:"key"`
+	// Run is the ID of the run, the same over resets of its workflow, and Pass
+	// counts its passes through phases. Together they fence the machine: it
+	// takes no new job of another run, nor of an earlier pass.
+	Run  string `json:"run,omitempty"`
+	Pass int    `json:"pass,omitempty"`
+	// Boots is how often the boot that is wanted now has failed to come.
+	Boots int `json:"boots,omitempty"`
 	// Sealed is set for the phases that need the config.
 	Sealed *Sealed `json:"sealed,omitempty"`
 }
@@ -15,6 +22,9 @@ type PhaseInput struct {
 type PhaseOutput struct {
 	Facts   Facts  `json:"facts"`
 	Summary string `json:"summary"` // one line for people
+	// Log is what happened on the machine, a line for each thing that the
+	// agent saw, decided, did or ran; its end when it is long.
+	Log string `json:"log,omitempty"`
 }
 
 // ActivityStopJob is the activity that stops the machine's job after an abort.

@@ -11,6 +11,7 @@ type Facts struct {
 	SeenBoots []string    `json:"seenBoots,omitempty"` // boot IDs of earlier boots
 	System    *Disk       `json:"system,omitempty"`
 	Secondary []Disk      `json:"secondary,omitempty"`
+	Touched   bool        `json:"touched,omitempty"` // disk-prep has begun once in this run
 	Prepared  *Prepared   `json:"prepared,omitempty"`
 	Staged    *Staged     `json:"staged,omitempty"`
 	Written   *Written    `json:"written,omitempty"`
@@ -72,13 +73,22 @@ type Staged struct {
 
 // Written is the system disk after write, as read back.
 type Written struct {
-	Serial        string  `json:"serial"`
-	BytesWritten  int64   `json:"bytesWritten"`
-	BytesZeroed   int64   `json:"bytesZeroed"`
-	BytesVerified int64   `json:"bytesVerified"`
-	ZeroMethod    string  `json:"zeroMethod"` // discard, write-zeroes, written
-	Seconds       float64 `json:"seconds"`
-	MBPerSecond   float64 `json:"mbPerSecond"` // written, 10^6 bytes
+	Serial        string          `json:"serial"`
+	BytesWritten  int64           `json:"bytesWritten"`
+	BytesZeroed   int64           `json:"bytesZeroed"`
+	BytesVerified int64           `json:"bytesVerified"`
+	ZeroMethod    string          `json:"zeroMethod"` // discard, write-zeroes, written
+	Seconds       float64         `json:"seconds"`
+	MBPerSecond   float64         `json:"mbPerSecond"` // written, 10^6 bytes
+	State         *StatePartition `json:"state,omitempty"`
+}
+
+// StatePartition is the STATE partition that write added behind the image's own ones.
+type StatePartition struct {
+	Partition   int   `json:"partition"` // its number
+	Offset      int64 `json:"offset"`    // bytes
+	Size        int64 `json:"size"`      // bytes
+	ConfigBytes int   `json:"configBytes"`
 }
 
 // Reset is the end of the rescue boot.

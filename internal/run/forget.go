@@ -14,15 +14,23 @@ func Phases() []Phase {
 }
 
 // Forget drops what was proved by a phase and all later ones, because the
-// run goes back to it. The chosen disks stay: a run never changes its mind
-// about which disks it erases. The boot that is left behind is remembered,
-// so that it is never taken for a new one.
+// run goes back to it. The boot that is left behind is remembered, so that it
+// is never taken for a new one.
 func (f Facts) Forget(from Phase) Facts {
-	drop := func(p Phase) bool { return !p.Before(from) }
-	if drop(WaitSSH) && f.Rescue != nil {
+	if !WaitSSH.Before(from) && f.Rescue != nil {
 		if id := f.Rescue.BootID; id != "" && !slices.Contains(f.SeenBoots, id) {
 			f.SeenBoots = append(slices.Clone(f.SeenBoots), id)
 		}
+	}
+	return f.Drop(from)
+}
+
+// Drop is Forget for a boot that may still be good: a person's retry takes it
+// again when it answers. The chosen disks stay: a run never changes its mind
+// about which disks it erases.
+func (f Facts) Drop(from Phase) Facts {
+	drop := func(p Phase) bool { return !p.Before(from) }
+	if drop(WaitSSH) {
 		f.Rescue = nil
 	}
 	if drop(DiskPrep) {
@@ -60,7 +68,7 @@ func (f Facts) Erased(at Phase) string {
 		return system + " holds the Talos image; its former content is gone."
 	case f.Prepared != nil || at == Write || at == Stage:
 		return system + " and the handed-over secondary disks are erased; no Talos image is on them."
-	case at == DiskPrep:
+	case at == DiskPrep || f.Touched:
 		return system + " and the handed-over secondary disks may be partly erased."
 	default:
 		return "nothing: no disk has been touched by this run."

@@ -52,6 +52,7 @@ type Node struct {
 	TalosPort   int        `json:"talosPort"` // 50000 on every real node
 	Reprovision bool       `json:"reprovision,omitempty"`
 	Timeouts    Timeouts   `json:"timeouts"`
+	Boot        BootPolicy `json:"boot,omitzero"`
 	Lab         bool       `json:"lab,omitempty"` // the machine is simulated
 }
 

@@ -13,6 +13,7 @@ type Status struct {
 	Rewinds  int           `json:"rewinds,omitempty"`
 	Facts    Facts         `json:"facts"`
 	Problem  *Problem      `json:"problem,omitempty"` // why it is stuck or was aborted
+	Notice   string        `json:"notice,omitempty"`  // a signal that was refused, and why
 	Timeline []PhaseRecord `json:"timeline"`
 }
 
@@ -34,6 +35,8 @@ type Problem struct {
 	Remedy  string `json:"remedy,omitempty"`
 	Tail    string `json:"tail,omitempty"` // end of the remote output
 	Erased  string `json:"erased"`         // what is erased by now and what is not
+	// Left is how an aborted run has left its server.
+	Left Left `json:"left,omitempty"`
 }
 
 // Progress is an activity's heartbeat: what it does right now. Intent holds
@@ -54,7 +57,8 @@ type Intent struct {
 	Action  string    `json:"action"` // for people
 	At      time.Time `json:"at"`
 	Attempt int32     `json:"attempt"`
-	Sent    bool      `json:"sent"` // the provider accepted it
+	Sent    bool      `json:"sent"`           // the provider accepted it
+	Stop    bool      `json:"stop,omitempty"` // asks to stop the server, the first half of a power cycle
 	// What was seen before: the boot type that the provider showed, and the
 	// boot that answered (empty when none did).
 	BootType string `json:"bootType,omitempty"`
@@ -73,6 +77,13 @@ const (
 type RetryRequest struct {
 	From   Phase  `json:"from,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Input takes the place of the run's input. The run goes back to
+	// preflight, which checks it, and from there to what the change concerns.
+	// Secrets that it leaves out stay as they are.
+	Input *NodeInput `json:"input,omitempty"`
+	// AnotherDisk allows Input to choose another system disk although the run
+	// may have erased the one that it chose before.
+	AnotherDisk bool `json:"anotherDisk,omitempty"`
 }
 
 // AbortRequest asks a run to stop and leave the server as it is.

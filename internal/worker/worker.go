@@ -5,11 +5,14 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"filippo.io/age"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -133,5 +136,19 @@ func (c Config) activities() (*activities.Activities, error) {
 		Identities: c.Identities,
 		HTTP:       &http.Client{Timeout: time.Minute},
 		Record:     c.Temporal.RecordActivityHeartbeat,
+		RunEnded:   c.runEnded,
 	}), nil
+}
+
+// runEnded asks Temporal about a run. One that it does not know counts as
+// not ended: it may be another Temporal's.
+func (c Config) runEnded(ctx context.Context, workflowID, runID string) (bool, error) {
+	d, err := c.Temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
@@ -115,12 +116,34 @@ type Holder struct {
 	Detail string     `json:"detail,omitempty"` // md level, volume group, mount options
 }
 
-// JobSpec asks for a job. Exactly one of the pointers is set.
+// JobSpec asks for a job. Exactly one of DiskPrep, Stage and Write is set.
 type JobSpec struct {
 	Kind     Kind          `json:"kind"`
+	Fence    *Fence        `json:"fence,omitempty"` // nil: not fenced, as by hand
 	DiskPrep *DiskPrepSpec `json:"diskPrep,omitempty"`
 	Stage    *StageSpec    `json:"stage,omitempty"`
 	Write    *WriteSpec    `json:"write,omitempty"`
+}
+
+// Fence tells a machine who asks for a job: once it has taken a job of a run,
+// or was claimed for one, it starts no job of another run on this boot, and
+// none of an earlier pass. A worker that was frozen and comes back late is
+// kept away by it.
+type Fence struct {
+	Run  string `json:"run"`
+	Pass int    `json:"pass"`
+}
+
+// Claim asks for the machine on behalf of a run.
+type Claim struct {
+	Fence Fence  `json:"fence"`
+	Evict string `json:"evict,omitempty"` // key of a foreign job that may be stopped
+}
+
+// Claimed answers `agent job claim`. Running is the key of a foreign job at
+// work; as long as there is one the machine is not claimed.
+type Claimed struct {
+	Running string `json:"running,omitempty"`
 }
 
 // DiskPrepSpec names every disk that may be touched, by identity.
@@ -139,6 +162,30 @@ type WriteSpec struct {
 	System    run.Disk `json:"system"`
 	RawSHA256 string   `json:"rawSha256"` // the staged image's
 	RawSize   int64    `json:"rawSize"`   // bytes
+	// State adds a STATE partition with the machine config; nil: none.
+	State *StateSpec `json:"state,omitempty"`
+}
+
+// StateSpec is what the STATE partition is to hold. It is secret: it prints
+// without its content, and the job keeps no copy of it once it has begun.
+type StateSpec struct {
+	Config []byte `json:"config"` // the machine config, as Talos reads it
+}
+
+// String says how much there is, and nothing of it.
+func (s StateSpec) String() string { return fmt.Sprintf("a machine config of %d bytes", len(s.Config)) }
+
+// GoString is String, so that %#v shows no secret either.
+func (s StateSpec) GoString() string { return s.String() }
+
+// WithoutSecrets is the spec as a job may keep it.
+func (s JobSpec) WithoutSecrets() JobSpec {
+	if s.Write != nil && s.Write.State != nil {
+		write := *s.Write
+		write.State = nil
+		s.Write = &write
+	}
+	return s
 }
 
 // JobState says how a job is doing.

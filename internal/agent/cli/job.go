@@ -22,6 +22,7 @@ func (a *app) jobCommand() *cobra.Command {
   agent job follow --key K --boot-id B                   a line a change, until it ends
   agent job status --key K --boot-id B
   agent job cancel --key K --boot-id B                   stops it in a safe state
+  agent job claim --key K --boot-id B < claim            the machine for one run
 
 The request is JSON behind a line ` + api.StdinMarker + `.
 On another boot than B every command is refused.`,
@@ -31,6 +32,7 @@ On another boot than B every command is refused.`,
 		a.jobVerb("status", "Tell how a job is doing", 0, a.status),
 		a.jobVerb("follow", "Tell how a job is doing until it ends", 0, a.follow),
 		a.jobVerb("cancel", "Stop a job in a safe state", 0, a.cancel),
+		a.jobVerb("claim", "Take the machine for one run, whose ID is the key", 0, a.claim),
 		a.runCommand(),
 	)
 	return cmd
@@ -98,6 +100,21 @@ func (a *app) cancel(cmd *cobra.Command, jobs *job.Jobs, key string, _ []string)
 		return err
 	}
 	return answer(cmd, status)
+}
+
+func (a *app) claim(cmd *cobra.Command, jobs *job.Jobs, key string, _ []string) error {
+	var c api.Claim
+	if err := readRequest(cmd.InOrStdin(), &c); err != nil {
+		return err
+	}
+	if c.Fence.Run != key {
+		return fault.Operator("claim it for the run that the key names", "the claim is for the run %q, not %q", c.Fence.Run, key)
+	}
+	claimed, err := jobs.Claim(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	return answer(cmd, claimed)
 }
 
 func (a *app) follow(cmd *cobra.Command, jobs *job.Jobs, key string, _ []string) error {

@@ -4,6 +4,7 @@
 //
 //	RAMDir/lock             held by the job that runs (flock), holds its key
 //	RAMDir/start.lock       held while a job is being started
+//	RAMDir/fence            the run that has the machine, and its pass (api.Fence)
 //	RAMDir/jobs/KEY/spec    what is asked for (api.JobSpec)
 //	RAMDir/jobs/KEY/begun   there once a process, named in it, has begun: a key runs once
 //	RAMDir/jobs/KEY/status  how it is doing (api.JobStatus without log)

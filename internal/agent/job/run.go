@@ -60,6 +60,10 @@ func (j *Jobs) run(ctx context.Context, key string, work Work, begun func()) err
 	if err != nil {
 		return err
 	}
+	// A key runs once, so nobody needs the secrets in the spec any more.
+	if err := put(j.dir(key, "spec"), spec.WithoutSecrets()); err != nil {
+		return r.end(nil, api.JobResult{}, fault.Retry("the files of job %q cannot be written: %w", key, err))
+	}
 	held, err := takeLock(ctx, j.machineLock(), lockWait)
 	if err != nil {
 		return r.end(nil, api.JobResult{}, fault.Retry("job %q cannot have the machine for itself: %w", key, err))

@@ -31,6 +31,9 @@ func (j *Jobs) Start(ctx context.Context, key string, spec api.JobSpec) (api.Job
 	if err := j.Idle(ctx); err != nil {
 		return api.JobStatus{}, err
 	}
+	if err := j.admit(spec.Fence); err != nil {
+		return api.JobStatus{}, err
+	}
 	if err := j.create(key, spec); err != nil {
 		return api.JobStatus{}, err
 	}

@@ -1,0 +1,49 @@
+package run
+
+// Left names how an aborted run has left its server. Every one of them is a
+// state that nothing of Ironlot changes any more, but for LeftUnknown.
+type Left string
+
+// The states in which a run leaves a server.
+const (
+	LeftUntouched   Left = "untouched"         // as it was before the run
+	LeftRescue      Left = "rescue"            // in the rescue system, or on the way there; no job runs
+	LeftWritten     Left = "image-written"     // Talos is on the disk and has not been seen to run
+	LeftMaintenance Left = "talos-maintenance" // Talos runs and may have no config yet
+	LeftConfigured  Left = "talos-configured"  // Talos runs the lot's config
+	LeftUnknown     Left = "job-may-run"       // the job on the machine could not be stopped
+)
+
+// LeftAt is how a run that ends in a phase leaves its server.
+func LeftAt(p Phase) Left {
+	switch p {
+	case Preflight:
+		return LeftUntouched
+	case RebootRescue, WaitSSH, DiskPrep, Stage, Write:
+		return LeftRescue
+	case SysrqReset, BootNormal:
+		return LeftWritten
+	case ApplyConfig:
+		return LeftMaintenance
+	default:
+		return LeftConfigured
+	}
+}
+
+// Remedy says in one sentence what the state means and what to do about it.
+func (l Left) Remedy() string {
+	switch l {
+	case LeftUntouched:
+		return "nothing was done to the server; provision it again whenever you like"
+	case LeftRescue:
+		return "the server is in the rescue system or boots it, and no job runs there; provision it again, or reboot it at the provider"
+	case LeftWritten:
+		return "the system disk holds Talos without a config, which the next normal boot starts in maintenance; provision it again, or stop it at the provider"
+	case LeftMaintenance:
+		return "Talos runs and may still wait for a config, which anybody who reaches its API can give; provision it again, or stop it at the provider"
+	case LeftConfigured:
+		return "Talos runs the lot's config and may still become Ready; look at it with talosctl, or provision it again with `reprovision: true`"
+	default:
+		return "reboot the server at the provider before anything else is done to it"
+	}
+}
