@@ -126,7 +126,7 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
 	root.AddCommand(
 		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.retryCommand(), a.abortCommand(),
-		a.validateCommand(), a.schemaCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
+		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
 	return root
 }

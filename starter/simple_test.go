@@ -38,7 +38,7 @@ func TestHelpTellsExitCodes(t *testing.T) {
 	for _, code := range []int{exitOK, exitFailed, exitRefused, exitStuck, exitAborted, exitUnreachable, exitInterrupted} {
 		require.Contains(t, k.out.String(), fmt.Sprintf("\n  %3d  ", code))
 	}
-	for _, command := range []string{"up", "provision", "status", "retry", "abort", "validate", "schema", "lab", "keys", "completion", "version"} {
+	for _, command := range []string{"up", "provision", "status", "retry", "abort", "validate", "schema", "postmortem", "lab", "keys", "completion", "version"} {
 		require.Contains(t, k.out.String(), "\n  "+command+" ")
 	}
 }

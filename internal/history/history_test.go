@@ -1,0 +1,138 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// recorded reads one of the histories that the replay tests keep.
+func recorded(t *testing.T, name string) *Report {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "workflows", "testdata", "histories", name))
+	require.NoError(t, err)
+	h, err := Parse(data)
+	require.NoError(t, err)
+	r, err := Read(strings.TrimSuffix(name, ".json"), h)
+	require.NoError(t, err)
+	return r
+}
+
+func phases(r *Report) []run.Phase {
+	var all []run.Phase
+	for _, p := range r.Passes {
+		all = append(all, p.Phase)
+	}
+	return all
+}
+
+func TestHappyRun(t *testing.T) {
+	t.Parallel()
+	r := recorded(t, "ready.json")
+	require.Equal(t, run.Ready, r.State)
+	require.Equal(t, run.Phases(), phases(r))
+	require.Nil(t, r.Problem)
+	require.Zero(t, r.Lost.Person)
+	require.NotEmpty(t, r.Facts.Written.Serial)
+	for _, p := range r.Passes {
+		require.Equal(t, Proved, p.Outcome)
+		require.NotEmpty(t, p.Summary)
+		require.Positive(t, p.Took(r.Read))
+		require.EqualValues(t, 1, p.Attempts)
+	}
+}
+
+func TestRewindShowsWhatWasLost(t *testing.T) {
+	t.Parallel()
+	r := recorded(t, "rewinds.json")
+	require.Equal(t, run.Ready, r.State)
+	require.Greater(t, len(r.Passes), len(run.Phases()))
+	_, first := Lot{Nodes: []Report{*r}}.FirstFailure()
+	require.NotNil(t, first)
+	require.Equal(t, string(fault.RescueLost), first.Class)
+	require.Positive(t, r.Lost.Failed)
+	numbers := map[run.Phase]int{}
+	for _, p := range r.Passes {
+		numbers[p.Phase]++
+		require.Equal(t, numbers[p.Phase], p.Number)
+	}
+}
+
+func TestStuckAndAborted(t *testing.T) {
+	t.Parallel()
+	r := recorded(t, "stuck-aborted.json")
+	require.Equal(t, run.Aborted, r.State)
+	require.Equal(t, []run.Phase{run.Preflight, run.Preflight}, phases(r))
+	require.Contains(t, r.Passes[0].Message, "live, configured member")
+	require.NotEmpty(t, r.Passes[0].Remedy)
+	require.Equal(t, "retry", r.Steers[0].What)
+	require.Equal(t, Steer{At: r.Steers[1].At, What: "abort", Text: "test"}, r.Steers[1])
+	require.Contains(t, r.Problem.Message, "aborted in preflight")
+}
+
+func TestWrittenForms(t *testing.T) {
+	t.Parallel()
+	l := Lot{Name: "recorded", Nodes: []Report{*recorded(t, "ready.json"), *recorded(t, "rewinds.json"), *recorded(t, "stuck-aborted.json")}}
+	var md, html bytes.Buffer
+	require.NoError(t, l.Markdown(&md))
+	require.NoError(t, l.HTML(&html))
+	for _, text := range []string{md.String(), html.String()} {
+		require.Contains(t, text, "simulated")
+		require.Contains(t, text, "3 nodes: 2 ready, 1 aborted")
+		require.Contains(t, text, "live, configured member")
+		for _, p := range run.Phases() {
+			require.Contains(t, text, string(p))
+		}
+	}
+	require.NotContains(t, html.String(), "http://www", "the page loads nothing")
+	out, err := json.Marshal(l)
+	require.NoError(t, err)
+	var back Lot
+	require.NoError(t, json.Unmarshal(out, &back))
+	require.Equal(t, l.Nodes[1].Passes, back.Nodes[1].Passes)
+}
+
+func TestTextOfMachinesIsEscaped(t *testing.T) {
+	t.Parallel()
+	r := Report{Node: run.Node{Name: "n"}, Passes: []Pass{{Phase: run.Write, Outcome: Failed, Message: "<script>|x", Log: "</pre>```"}}}
+	var html, md bytes.Buffer
+	require.NoError(t, Lot{Nodes: []Report{r}}.HTML(&html))
+	require.NotContains(t, html.String(), "<script>")
+	require.NotContains(t, html.String(), "</pre>```")
+	require.NoError(t, Lot{Nodes: []Report{r}}.Markdown(&md))
+	require.Contains(t, md.String(), `\|x`)
+}
+
+func TestDeviations(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1e9, 0)
+	node := func(name string, took time.Duration) Report {
+		return Report{Node: run.Node{Name: name}, Read: at.Add(took), Passes: []Pass{
+			{Phase: run.Write, Outcome: Proved, Asked: at, Ended: at.Add(took)},
+		}}
+	}
+	l := Lot{Nodes: []Report{node("a", 10*time.Second), node("b", 11*time.Second), node("c", 40*time.Second)}}
+	require.Equal(t, []Deviation{{"c", run.Write, 40 * time.Second, 11 * time.Second}}, l.Deviations())
+	require.Equal(t, []PhaseTimes{{run.Write, 11 * time.Second, 40 * time.Second, "c"}}, l.Phases())
+}
+
+func TestWhatIsNoHistory(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{"", "{", `{"events": 3}`, "<html>"} {
+		_, err := Parse([]byte(data))
+		require.Equal(t, fault.NeedsOperator, fault.ClassOf(err), data)
+	}
+	h, err := Parse([]byte(`{"events":[]}`))
+	require.NoError(t, err)
+	_, err = Read("x", h)
+	require.ErrorContains(t, err, "does not begin")
+}

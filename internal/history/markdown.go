@@ -1,0 +1,133 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Markdown writes the lot's story as Markdown.
+func (l Lot) Markdown(w io.Writer) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "# Lot %s\n\n", l.Name)
+	if l.simulated() {
+		b.WriteString("**Lab: these machines are simulated.**\n\n")
+	}
+	fmt.Fprintf(b, "%s\n\n", l.headline())
+	if node, p := l.FirstFailure(); p != nil {
+		fmt.Fprintf(b, "First failure: **%s** in %s at %s: %s\n\n", node, p.Phase, clock(p.Ended), line(p.Message))
+	}
+	if len(l.Nodes) > 1 {
+		b.WriteString("| phase | median | slowest | node |\n|---|---|---|---|\n")
+		for _, t := range l.Phases() {
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", t.Phase, seconds(t.Median), seconds(t.Max), t.Node)
+		}
+		b.WriteString("\n")
+	}
+	for _, d := range l.Deviations() {
+		fmt.Fprintf(b, "- %s took %s for %s, the median is %s\n", d.Node, seconds(d.Took), d.Phase, seconds(d.Median))
+	}
+	for _, n := range l.Nodes {
+		n.markdown(b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s: %s\n\n", r.Node.Name, r.State)
+	fmt.Fprintf(b, "Server %s (%s, %s), run %s of %s\n\n", r.Node.ServerName, r.Node.ServerID, r.Node.Zone, r.RunID, r.WorkflowID)
+	if p := r.Problem; p != nil {
+		fmt.Fprintf(b, "**%s (%s): %s**\n\n", p.Phase, p.Class, line(p.Message))
+		if p.Remedy != "" {
+			fmt.Fprintf(b, "What to do: %s\n\n", line(p.Remedy))
+		}
+		if p.Erased != "" {
+			fmt.Fprintf(b, "Erased: %s\n\n", p.Erased)
+		}
+	}
+	b.WriteString("| began | phase | took | attempts | outcome |\n|---|---|---|---|---|\n")
+	for _, p := range r.Passes {
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", clock(p.Asked), p.title(), seconds(p.Took(r.Read)), p.Attempts, cell(p.text()))
+	}
+	for _, s := range r.Steers {
+		fmt.Fprintf(b, "\n%s: a person's wish: %s %s\n", clock(s.At), s.What, line(s.Text))
+	}
+	b.WriteString("\n" + r.Lost.String() + "\n")
+	for _, p := range r.Passes {
+		if p.Log != "" {
+			fmt.Fprintf(b, "\n### %s on the machine\n\n```\n%s\n```\n", p.title(), strings.ReplaceAll(strings.TrimRight(p.Log, "\n"), "```", "'''"))
+		}
+	}
+}
+
+// String says where time was lost.
+func (l Lost) String() string {
+	var parts []string
+	for _, p := range []struct {
+		d    time.Duration
+		what string
+	}{{l.Person, "waiting for a person"}, {l.Failed, "in passes that failed"}, {l.Workers, "waiting for a worker"}} {
+		if p.d >= time.Second {
+			parts = append(parts, seconds(p.d)+" "+p.what)
+		}
+	}
+	if len(parts) == 0 {
+		return "No time was lost."
+	}
+	return "Time lost: " + strings.Join(parts, ", ") + "."
+}
+
+func (l Lot) simulated() bool { return len(l.Nodes) > 0 && l.Nodes[0].Node.Lab }
+
+// headline counts the nodes by state.
+func (l Lot) headline() string {
+	count := l.States()
+	var parts []string
+	for _, s := range []run.State{run.Ready, run.Stuck, run.Aborted, run.Running} {
+		if count[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	return fmt.Sprintf("%d nodes: %s.", len(l.Nodes), strings.Join(parts, ", "))
+}
+
+// title names the pass: the phase, and which time it is if not the first.
+func (p Pass) title() string {
+	if p.Number > 1 {
+		return fmt.Sprintf("%s (%d)", p.Phase, p.Number)
+	}
+	return string(p.Phase)
+}
+
+// text is how the pass ended, for people.
+func (p Pass) text() string {
+	switch p.Outcome {
+	case Proved:
+		return p.Summary
+	case Failed:
+		return p.Class + ": " + p.Message
+	case Canceled:
+		return "cancelled"
+	case Open:
+		return "still at work"
+	}
+	return string(p.Outcome)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+func seconds(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// line keeps a text on one line; cell keeps it inside a table's cell too.
+func line(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func cell(s string) string { return strings.ReplaceAll(line(s), "|", `\|`) }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ironlot/ironlot/internal/history"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+type postmortemFlags struct {
+	format string
+	files  []string
+	out    string
+}
+
+func (a *app) postmortemCommand() *cobra.Command {
+	o := postmortemFlags{}
+	cmd := &cobra.Command{
+		Use:   "postmortem LOT [NODE]",
+		Short: "Tell a lot's or a node's story from the history alone",
+		Long: `Writes a report from the workflows' histories: the phases over time as a
+picture, each pass with its attempts, what happened on the machine, what
+decided the outcome, where time was lost, and which nodes are not like the
+others. It works long after the run, on whatever Temporal still keeps, and on
+files exported by ` + "`temporal workflow show -o json`" + ` or the Web UI (--from).
+No secret is in it.
+
+  starter postmortem lab --format html --out lab.html
+  starter postmortem lab lab-worker-1
+  starter postmortem --from exported.json`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeLotAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.postmortem(cmd.Context(), args, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "md", "html, md or json (-o json is json too)")
+	f.StringArrayVar(&o.files, "from", nil, "an exported history of a node's run; may be repeated")
+	f.StringVar(&o.out, "out", "", "file to write; standard output when empty")
+	return cmd
+}
+
+func (a *app) postmortem(ctx context.Context, args []string, o postmortemFlags) error {
+	if a.json() {
+		o.format = "json"
+	}
+	if o.format != "md" && o.format != "html" && o.format != "json" {
+		return refuse("use html, md or json", "the format %q is not known", o.format)
+	}
+	if (len(args) == 0) == (len(o.files) == 0) {
+		return refuse("name one of the two", "a post-mortem needs either a lot or exported histories (--from)")
+	}
+	var lot history.Lot
+	var err error
+	if len(o.files) > 0 {
+		lot, err = exportedLot(o.files)
+	} else {
+		lot, err = a.recordedLot(ctx, args)
+	}
+	if err != nil {
+		return err
+	}
+	return a.writeReport(lot, o)
+}
+
+// exportedLot reads exported histories.
+func exportedLot(files []string) (history.Lot, error) {
+	var lot history.Lot
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return lot, refuse("name a file that you may read", "the history cannot be read: %w", err)
+		}
+		h, err := history.Parse(data)
+		if err != nil {
+			return lot, fmt.Errorf("%s: %w", file, err)
+		}
+		r, err := history.Read(strings.TrimSuffix(filepath.Base(file), ".json"), h)
+		if err != nil {
+			return lot, err
+		}
+		lot.Name = r.Node.Lot
+		lot.Nodes = append(lot.Nodes, *r)
+	}
+	return lot, nil
+}
+
+// recordedLot reads the histories that Temporal keeps of a lot's nodes. A
+// node that was never started has none.
+func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, error) {
+	lot := history.Lot{Name: args[0]}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return lot, err
+	}
+	defer c.Close()
+	l, err := track.New(c.Client, args[0]).Look(ctx)
+	if err != nil {
+		return lot, err
+	}
+	nodes := l.Nodes
+	if len(args) == 2 {
+		n, err := pick(l, args[1])
+		if err != nil {
+			return lot, err
+		}
+		nodes = []track.Node{n}
+	}
+	for _, n := range nodes {
+		if n.State == run.Queued || n.State == run.Refused {
+			continue
+		}
+		h, err := recordedHistory(ctx, c.Client, n.WorkflowID)
+		if err != nil {
+			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
+		}
+		r, err := history.Read(n.WorkflowID, h)
+		if err != nil {
+			return lot, err
+		}
+		lot.Nodes = append(lot.Nodes, *r)
+	}
+	if len(lot.Nodes) == 0 {
+		return lot, refuse("look at `starter status "+args[0]+"`", "no node of lot %s has been started, so there is no story to tell", args[0])
+	}
+	return lot, nil
+}
+
+func recordedHistory(ctx context.Context, c client.Client, id string) (*historypb.History, error) {
+	h := &historypb.History{}
+	events := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			return nil, err
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h, nil
+}
+
+func (a *app) writeReport(lot history.Lot, o postmortemFlags) error {
+	out := a.stdout
+	if o.out != "" {
+		file, err := os.Create(o.out)
+		if err != nil {
+			return refuse("name a file that you may write", "the report cannot be written: %w", err)
+		}
+		if err := writeAs(file, lot, o.format); err != nil {
+			_ = file.Close()
+			return err
+		}
+		return file.Close()
+	}
+	return writeAs(out, lot, o.format)
+}
+
+func writeAs(w io.Writer, lot history.Lot, format string) error {
+	switch format {
+	case "html":
+		return lot.HTML(w)
+	case "json":
+		return json.NewEncoder(w).Encode(lot)
+	default:
+		return lot.Markdown(w)
+	}
+}

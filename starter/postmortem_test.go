@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPostmortemOfExportedHistories(t *testing.T) {
+	t.Parallel()
+	const dir = "../workflows/testdata/histories/"
+	k := newConsole(t, "127.0.0.1:9")
+	require.Equal(t, exitOK, k.starter("postmortem", "--from", dir+"ready.json", "--from", dir+"rewinds.json"), k.err.String())
+	require.Contains(t, k.out.String(), "# Lot recorded")
+	require.Contains(t, k.out.String(), "2 nodes: 2 ready")
+
+	k = k.again()
+	page := filepath.Join(t.TempDir(), "report.html")
+	require.Equal(t, exitOK, k.starter("postmortem", "--format", "html", "--out", page, "--from", dir+"rewinds.json"), k.err.String())
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "<svg")
+
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("postmortem", "-o", "json", "--from", dir+"ready.json"), k.err.String())
+	require.True(t, json.Valid([]byte(k.out.String())))
+}
+
+func TestPostmortemRefusals(t *testing.T) {
+	t.Parallel()
+	k := newConsole(t, "127.0.0.1:9")
+	for _, args := range [][]string{
+		{"postmortem"},
+		{"postmortem", "lot", "--from", "x.json"},
+		{"postmortem", "--from", "/nonexistent.json"},
+		{"postmortem", "--from", "../workflows/testdata/histories/lot.json"},
+		{"postmortem", "--from", "postmortem.go"},
+		{"postmortem", "--format", "pdf", "--from", "x.json"},
+	} {
+		k = k.again()
+		require.Equal(t, exitRefused, k.starter(args...), "%v", args)
+		require.NotEmpty(t, k.err.String())
+		require.Empty(t, k.out.String())
+	}
+}
