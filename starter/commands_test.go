@@ -148,7 +148,8 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 		"node-2 is stuck in write: the disk S1 reads back other bytes at offset 512",
 		"what to do: replace the disk",
 		"erased: ",
-		"then: starter retry stuck node-2, or starter abort stuck node-2",
+		"then: starter retry stuck node-2, with --batch LOT.YAML",
+		"or: starter abort stuck node-2\n",
 	} {
 		require.Contains(t, k.out.String(), want)
 	}

@@ -178,7 +178,8 @@ func TestResults(t *testing.T) {
 d is stuck in disk-prep: two disks are alike
   what to do: name a serial
   erased: nothing.
-  then: starter retry rack-1 d, or starter abort rack-1 d
+  then: starter retry rack-1 d, with --batch LOT.YAML when you have corrected the lot file
+  or: starter abort rack-1 d
 
 e is refused: another run holds it
 `, Stops(fleet()))

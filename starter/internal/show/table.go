@@ -173,7 +173,8 @@ func Stops(l track.Lot) string {
 			}
 		}
 		if n.State == run.Stuck {
-			fmt.Fprintf(&b, "  then: starter retry %s %s, or starter abort %s %s\n", l.Name, n.Node.Name, l.Name, n.Node.Name)
+			fmt.Fprintf(&b, "  then: starter retry %s %s, with --batch LOT.YAML when you have corrected the lot file\n", l.Name, n.Node.Name)
+			fmt.Fprintf(&b, "  or: starter abort %s %s\n", l.Name, n.Node.Name)
 		}
 	}
 	return b.String()
