@@ -30,6 +30,8 @@ type Checked struct {
 	ImageFormat string   `json:"imageFormat,omitempty"`
 	VLANs       []uint32 `json:"vlans,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"`
+	// Config is set by a dry run alone.
+	Config *ConfigPlan `json:"config,omitempty"`
 }
 
 // RescueBoot is one boot of the provider's rescue system.

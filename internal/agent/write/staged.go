@@ -18,10 +18,15 @@ import (
 // staged is the staged image, open.
 type staged struct {
 	*os.File
-	size   int64
+	source io.ReaderAt // what is written: the file, or what compose makes of it
+	size   int64       // of source
 	layout image.Layout
-	data   []extent // everything else is a hole, which reads as zeros
+	data   []extent // of source; everything else is a hole, which reads as zeros
+	tail   []byte   // partition table for the disk's end; nil: the blank one stays
 }
+
+// ReadAt reads what is written to the disk.
+func (s *staged) ReadAt(p []byte, off int64) (int, error) { return s.source.ReadAt(p, off) }
 
 // extent is a range of bytes.
 type extent struct{ start, end int64 }
@@ -43,7 +48,7 @@ func openStaged(h host.Host, spec api.WriteSpec) (*staged, error) {
 	if err != nil {
 		return nil, fault.Lost("the staged image cannot be opened: %w", err)
 	}
-	s := &staged{File: f, size: found.RawSize}
+	s := &staged{File: f, source: f, size: found.RawSize}
 	if err := s.inspect(); err != nil {
 		_ = f.Close() // nothing was written to it
 		return nil, err

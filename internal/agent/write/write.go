@@ -11,6 +11,10 @@
 //  3. The image's data is written from the first MiB on.
 //  4. All of that is read back past the cache and compared.
 //  5. The first MiB is written, read back and compared.
+//
+// Where the run delivers the machine config by STATE, that partition is part of
+// what is written in step 3, and the table's second copy goes to the end of the
+// disk before step 5.
 package write
 
 import (
@@ -56,12 +60,18 @@ func Run(ctx context.Context, h host.Host, spec api.WriteSpec, rep report.Report
 	if err != nil {
 		return run.Written{}, err
 	}
+	var added *run.StatePartition
+	if spec.State != nil {
+		if added, err = src.compose(spec.State, int64(info.Size), info.SectorSize); err != nil {
+			return run.Written{}, err
+		}
+	}
 	disk, err := openTarget(ctx, h, info)
 	if err != nil {
 		return run.Written{}, err
 	}
-	w := &writer{disk: disk, src: src, rep: rep, name: fmt.Sprintf("disk %s (serial %s)", info.Name, info.Serial)}
-	w.done.Serial = info.Serial
+	w := &writer{disk: disk, src: src, rep: rep, name: fmt.Sprintf("disk %s (serial %s)", info.Name, info.Serial), state: spec.State}
+	w.done.Serial, w.done.State = info.Serial, added
 	err = w.run(ctx)
 	if closeErr := disk.Close(); err == nil && closeErr != nil {
 		err = fault.Retry("%s cannot be closed: %w", w.name, closeErr)
@@ -81,6 +91,9 @@ type writer struct {
 	name string // of the disk, for errors
 	done run.Written
 	head []byte // the blank first MiB
+	tail []byte // the blank last MiB
+	// state is what STATE holds, nil without the partition.
+	state *api.StateSpec
 	// dirty counts the bytes of the image that were written since a flush.
 	dirty int64
 }
@@ -99,6 +112,9 @@ func (w *writer) run(ctx context.Context) error {
 	}
 	w.done.MBPerSecond = float64(w.done.BytesWritten) / 1e6 / max(time.Since(start).Seconds(), 1e-6)
 	if err := w.verify(ctx); err != nil {
+		return err
+	}
+	if err := w.checkState(w.state); err != nil {
 		return err
 	}
 	if err := w.commit(ctx); err != nil {
@@ -121,12 +137,11 @@ func (w *writer) blank() error {
 	}
 	w.head = make([]byte, edge)
 	copy(w.head, head)
-	end := make([]byte, edge)
-	copy(end[edge-len(tail):], tail)
+	w.tail = w.edgeWith(tail)
 	if err := w.write(w.head, 0); err != nil {
 		return err
 	}
-	if err := w.write(end, w.disk.Size()-edge); err != nil {
+	if err := w.write(w.tail, w.disk.Size()-edge); err != nil {
 		return err
 	}
 	return w.sync()
@@ -189,8 +204,9 @@ func (w *writer) put(p []byte, off int64, all bool) (err error) {
 	return err
 }
 
-// commit writes the first MiB and checks it. If it does not read back right,
-// the blank one is put back.
+// commit writes the first MiB and checks it, after the table's second copy
+// where there is one. If they do not read back right, the blank ones are put
+// back.
 func (w *writer) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return stopped(ctx)
@@ -199,7 +215,10 @@ func (w *writer) commit(ctx context.Context) error {
 	if _, err := w.src.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return w.src.lost(err)
 	}
-	err := w.write(head, 0)
+	err := w.commitTail()
+	if err == nil {
+		err = w.write(head, 0)
+	}
 	if err == nil {
 		err = w.sync()
 	}
@@ -207,7 +226,7 @@ func (w *writer) commit(ctx context.Context) error {
 		err = w.compareHead(head)
 	}
 	if err != nil {
-		if undo := errors.Join(w.write(w.head, 0), w.sync()); undo != nil {
+		if undo := errors.Join(w.write(w.head, 0), w.undoTail(), w.sync()); undo != nil {
 			report.Log(w.rep, "saw", fmt.Sprintf("the blank partition table could not be put back: %v", undo))
 		}
 		return err
