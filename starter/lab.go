@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 )
 
@@ -28,7 +30,16 @@ type labFlags struct {
 	delivered string
 	faults    []string
 	quiet     bool
+	machines  string
+	cache     string
+	talosInit string
 }
+
+// The kinds of machines.
+const (
+	machinesSimulated = "simulated"
+	machinesQEMU      = "qemu"
+)
 
 // labCommand runs a simulated fleet until it is interrupted.
 func (a *app) labCommand() *cobra.Command {
@@ -40,7 +51,9 @@ func (a *app) labCommand() *cobra.Command {
 disks, Talos nodes and an image server, all on loopback addresses of this
 computer. Everything that provisions them is the real code over the real
 protocols; the machines are simulated, and no result says anything about real
-hardware. The lab runs until Ctrl-C and writes into its directory all that is
+hardware. With --machines qemu they are QEMU guests with a real Linux kernel,
+real md, LVM and SysRq, and a real boot from the written disk: see
+docs/lab-qemu.md for what that needs. The lab runs until Ctrl-C and writes into its directory all that is
 needed to use it, lab.env and lot.yaml first.
 
 ` + faultList(),
@@ -66,23 +79,31 @@ func (f *labFlags) register(cmd *cobra.Command) {
 	flags.Int64Var(&f.dataMiB, "image-data", 0, "how much of the image is not zero, in MiB (default: a quarter)")
 	flags.StringVar(&f.format, "image-format", string(images.Zstd), "raw, zst, xz or gz")
 	flags.Int64Var(&f.diskMiB, "disk-size", 1024, "size of each system disk in MiB")
-	flags.StringVar(&f.delivered, "delivered", string(simulated.RAID1), "what lies on the disks at first: raid1, lvm or blank")
+	flags.StringVar(&f.delivered, "delivered", string(simulated.RAID1), "what lies on the disks at first: raid1, lvm, blank, and on QEMU machines many")
 	flags.BoolVar(&o.SwapNames, "swap-names", false, "let the kernel names of disks swap between boots")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of everything random")
 	flags.StringArrayVar(&f.faults, "fault", nil, "a fault, NAME or NAME@SERVER, may be repeated; see above")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not show the machines' consoles")
+	flags.StringVar(&f.machines, "machines", machinesSimulated, "simulated, or qemu: guests with a real kernel, which take minutes")
+	flags.StringVar(&f.cache, "qemu-cache", "", "directory for what QEMU machines are made of (default: ironlot/qemu in the user's cache)")
+	flags.StringVar(&f.talosInit, "qemu-talosinit", "", "the executable lab-talosinit (default: beside this program or in bin)")
+	flags.BoolVar(&o.NVMe, "nvme", false, "give QEMU machines NVMe disks instead of SCSI")
 	complete := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	// These fail for unknown flags only.
 	_ = cmd.RegisterFlagCompletionFunc("fault", complete(lab.FaultNames()...))
 	_ = cmd.RegisterFlagCompletionFunc("image-format", complete("raw", "zst", "xz", "gz"))
-	_ = cmd.RegisterFlagCompletionFunc("delivered", complete("raid1", "lvm", "blank"))
+	_ = cmd.RegisterFlagCompletionFunc("delivered", complete("raid1", "lvm", "many", "blank"))
+	_ = cmd.RegisterFlagCompletionFunc("machines", complete(machinesSimulated, machinesQEMU))
 }
 
 func (f *labFlags) run(ctx context.Context, a *app) error {
 	o, err := f.complete(a)
 	if err != nil {
+		return err
+	}
+	if err := f.kit(ctx, &o, a); err != nil {
 		return err
 	}
 	if !f.quiet {
@@ -106,6 +127,21 @@ func (f *labFlags) run(ctx context.Context, a *app) error {
 	return fleet.Close()
 }
 
+// kit makes the fleet's machines QEMU guests if they are to be.
+func (f *labFlags) kit(ctx context.Context, o *lab.Options, a *app) error {
+	switch f.machines {
+	case machinesSimulated:
+		return nil
+	case machinesQEMU:
+	default:
+		return fault.Operator("use simulated or qemu", "there are no machines of the kind %q", f.machines)
+	}
+	fmt.Fprintln(a.stderr, "preparing QEMU machines: some minutes the first time, seconds later")
+	var err error
+	o.Kit, err = qemu.NewKit(ctx, qemu.KitOptions{Cache: f.cache, TalosInit: f.talosInit})
+	return err
+}
+
 // labFacts is the lab with -o json.
 type labFacts struct {
 	Simulated   bool        `json:"simulated"`
@@ -125,7 +161,7 @@ type labServer struct {
 func labReport(fleet *lab.Fleet) labFacts {
 	facts := labFacts{Simulated: true, APIURL: fleet.APIURL(), Environment: fleet.Path("lab.env"), Lot: fleet.Path("lot.yaml")}
 	for _, s := range fleet.Servers() {
-		facts.Servers = append(facts.Servers, labServer{ID: s.ID, Name: s.Name, Node: s.Node, Address: s.Machine.Address()})
+		facts.Servers = append(facts.Servers, labServer{ID: s.ID, Name: s.Name, Node: s.Node, Address: s.Metal().Address()})
 	}
 	return facts
 }
@@ -145,6 +181,9 @@ func (c *consoles) line(s string) {
 // complete turns flags into options.
 func (f *labFlags) complete(a *app) (lab.Options, error) {
 	o := f.options
+	if f.machines == machinesQEMU && f.imageMiB < qemu.MinImage/layout.MiB {
+		f.imageMiB = qemu.MinImage / layout.MiB // room for a kernel
+	}
 	if f.dataMiB == 0 {
 		f.dataMiB = f.imageMiB / 4
 	}
@@ -170,10 +209,14 @@ func (f *labFlags) complete(a *app) (lab.Options, error) {
 
 func labGreeting(fleet *lab.Fleet, o lab.Options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "SIMULATED: a lab of %d servers, %g times faster than real ones. None of it is real hardware.\n\n", o.Servers, o.Speed)
+	if o.Kit != nil {
+		fmt.Fprintf(&b, "EMULATED: a lab of %d QEMU guests with a real Linux kernel. Provider, firmware and Talos are the lab's; none of it is real hardware.\n\n", o.Servers)
+	} else {
+		fmt.Fprintf(&b, "SIMULATED: a lab of %d servers, %g times faster than real ones. None of it is real hardware.\n\n", o.Servers, o.Speed)
+	}
 	fmt.Fprintf(&b, "  %-10s %-16s %-38s %s\n", "SERVER", "NODE", "ID", "ADDRESS")
 	for _, s := range fleet.Servers() {
-		fmt.Fprintf(&b, "  %-10s %-16s %-38s %s\n", s.Name, s.Node, s.ID, s.Machine.Address())
+		fmt.Fprintf(&b, "  %-10s %-16s %-38s %s\n", s.Name, s.Node, s.ID, s.Metal().Address())
 	}
 	fmt.Fprintf(&b, "\nThe provider's API answers at %s. In another terminal:\n\n", fleet.APIURL())
 	fmt.Fprintf(&b, "  source %s\n", fleet.Path("lab.env"))

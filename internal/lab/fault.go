@@ -10,6 +10,7 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
@@ -26,6 +27,7 @@ type Fault struct {
 type faultKind struct {
 	help    string
 	machine func(*simulated.Options)
+	guest   func(*qemu.Options) // the same on a QEMU machine
 	talos   func(*talosnode.Faults)
 	stale   bool // an old STATE on the second disk
 	images  *images.Faults
@@ -37,20 +39,24 @@ func faultKinds() map[string]faultKind {
 	machine := func(help string, set func(*simulated.Options)) faultKind {
 		return faultKind{help: help, machine: set}
 	}
+	both := func(help string, set func(*simulated.Options), guest func(*qemu.Options)) faultKind {
+		return faultKind{help: help, machine: set, guest: guest}
+	}
 	talos := func(help string, set func(*talosnode.Faults)) faultKind { return faultKind{help: help, talos: set} }
 	image := func(help string, f images.Faults) faultKind { return faultKind{help: help, images: &f} }
 	api := func(help string, f scwapi.Fault) faultKind { return faultKind{help: help, api: &f} }
 	return map[string]faultKind{
-		"reboot-ignored":   machine("the first reboot is accepted and ignored", func(o *simulated.Options) { o.Faults.IgnoreReboots = 1 }),
-		"rescue-never-up":  machine("rescue never answers", func(o *simulated.Options) { o.Faults.RescueNeverUp = true }),
-		"old-system":       machine("the delivered system boots instead of rescue", func(o *simulated.Options) { o.Faults.OldSystem = true }),
-		"no-signature":     machine("the disks have no boot signature: the firmware boots nothing", func(o *simulated.Options) { o.Delivered = simulated.Blank }),
-		"ssh-drop":         machine("the SSH connection breaks once, after 1 MB", func(o *simulated.Options) { o.Faults.DropSSHAfter = 1e6 }),
-		"reset-mid-write":  machine("the machine resets itself once, after 8 MiB of the image", func(o *simulated.Options) { o.Faults.ResetAfterWrite = 8 * layout.MiB }),
-		"write-error":      machine("the system disk fails at 5 MiB", func(o *simulated.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB }),
+		"reboot-ignored":  both("the first reboot is accepted and ignored", func(o *simulated.Options) { o.Faults.IgnoreReboots = 1 }, func(o *qemu.Options) { o.Faults.IgnoreReboots = 1 }),
+		"rescue-never-up": both("rescue never answers", func(o *simulated.Options) { o.Faults.RescueNeverUp = true }, func(o *qemu.Options) { o.Faults.RescueNeverUp = true }),
+		"old-system":      both("the delivered system boots instead of rescue", func(o *simulated.Options) { o.Faults.OldSystem = true }, func(o *qemu.Options) { o.Faults.OldSystem = true }),
+		"no-signature":    both("the disks have no boot signature: the firmware boots nothing", func(o *simulated.Options) { o.Delivered = simulated.Blank }, func(o *qemu.Options) { o.Delivered = qemu.Blank }),
+		"ssh-drop":        machine("the SSH connection breaks once, after 1 MB", func(o *simulated.Options) { o.Faults.DropSSHAfter = 1e6 }),
+		"reset-mid-write": machine("the machine resets itself once, after 8 MiB of the image", func(o *simulated.Options) { o.Faults.ResetAfterWrite = 8 * layout.MiB }),
+		"write-error": both("the system disk fails at 5 MiB", func(o *simulated.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB },
+			func(o *qemu.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB }),
 		"slow-disk":        machine("disks write 5 MB/s", func(o *simulated.Options) { o.Faults.BytesPerSecond = 5e6 }),
 		"lying-discard":    machine("discarded blocks keep their content", func(o *simulated.Options) { o.Faults.LyingDiscard = true }),
-		"short-ram":        machine("the machine has 4 MiB of RAM for the image", func(o *simulated.Options) { o.Faults.RAM = 4 * layout.MiB }),
+		"short-ram":        both("the machine has 4 MiB of RAM for the image", func(o *simulated.Options) { o.Faults.RAM = 4 * layout.MiB }, func(o *qemu.Options) { o.Faults.SHMSize = "4m" }),
 		"same-serial":      machine("both disks have one serial, size and no WWN: they cannot be told apart", sameSerial),
 		"never-joins":      talos("the node never reaches its cluster, as with a wrong VLAN", func(f *talosnode.Faults) { f.NeverJoins = true }),
 		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),
@@ -103,9 +109,12 @@ func (f *Fault) resolve() error {
 	return nil
 }
 
-func (f Fault) check(servers int) error {
+func (f Fault) check(servers int, guests bool) error {
 	if err := f.resolve(); err != nil {
 		return err
+	}
+	if guests && f.kind.machine != nil && f.kind.guest == nil {
+		return fault.Operator("use it with simulated machines", "QEMU machines do not have the fault %s", f.Name)
 	}
 	if f.Server < 0 || f.Server > servers {
 		return fault.Operator(fmt.Sprintf("use a number from 1 to %d", servers), "the fault %s@%d is for a server that is not there", f.Name, f.Server)
@@ -159,7 +168,11 @@ func (f *Fleet) applyFaults() error {
 
 func (f *Fleet) applyTo(s Server, kind faultKind) error {
 	if kind.stale {
-		if err := s.Machine.PutStaleState(2, f.cluster.Worker); err != nil {
+		put := s.Machine.PutStaleState
+		if s.Guest != nil {
+			put = s.Guest.PutStaleState
+		}
+		if err := put(2, f.cluster.Worker); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/lab/hardware"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 )
 
@@ -66,6 +67,11 @@ func (f *Fleet) writeFiles() error {
 	}
 	if _, err := f.api.AddSSHKey("ironlot-lab", f.key.public); err != nil {
 		return err
+	}
+	for _, s := range f.servers {
+		if s.Guest != nil { // a customer's key is in the delivered system
+			s.Guest.SetInstalled(hardware.Rescue{User: "ubuntu", AuthorizedKeys: []string{f.key.public}})
+		}
 	}
 	lot, err := f.lotFile()
 	if err != nil {

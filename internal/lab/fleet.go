@@ -1,7 +1,8 @@
 // Package lab is a fleet on one machine that speaks the real protocols: the
 // provider's HTTP API, SSH and SFTP, image downloads and the Talos gRPC API.
-// The machines are simulated; everything that runs against them is the real
-// code. Nothing that happens here says how long a real machine takes.
+// The machines are simulated or QEMU guests; everything that runs against them
+// is the real code. Nothing that happens here says how long a real machine
+// takes.
 package lab
 
 import (
@@ -18,8 +19,10 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/lab/hardware"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
@@ -48,6 +51,10 @@ type Options struct {
 	Seed      uint64
 	Faults    []Fault
 	Log       func(line string) // consoles of the machines; may be nil
+	// Kit makes the machines QEMU guests with a real kernel, which boot in
+	// their own time. Without it they are simulated.
+	Kit  *qemu.Kit
+	NVMe bool // the guests' disks are NVMe instead of SCSI
 }
 
 // Fleet is a running lab.
@@ -70,9 +77,18 @@ type Fleet struct {
 // Server is a server of the fleet.
 type Server struct {
 	scwapi.Server
-	Number  int    // from 1
-	Node    string // the node's name in the lot
-	Machine *simulated.Machine
+	Number  int                // from 1
+	Node    string             // the node's name in the lot
+	Machine *simulated.Machine // nil when the server is a QEMU guest
+	Guest   *qemu.Machine      // nil when the server is simulated
+}
+
+// Metal is the server's machine, of whichever kind.
+func (s Server) Metal() hardware.Machine {
+	if s.Guest != nil {
+		return s.Guest
+	}
+	return s.Machine
 }
 
 // The real machine's times, as far as they are known; the provider says that
@@ -127,6 +143,9 @@ func (o Options) withDefaults() Options {
 	if o.Speed == 0 {
 		o.Speed = 60
 	}
+	if o.Image.Size == 0 && o.Kit != nil {
+		o.Image.Size, o.Image.Data = 128*layout.MiB, 16*layout.MiB
+	}
 	if o.Image.Size == 0 {
 		o.Image.Size, o.Image.Data = 64*layout.MiB, 16*layout.MiB
 	}
@@ -158,14 +177,14 @@ func (o Options) check() (netip.Addr, error) {
 		return base, fault.Operator("make the disk larger", "a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
 	case !slices.Contains(images.Formats(), o.Format):
 		return base, fault.Operator(fmt.Sprintf("use one of %v", images.Formats()), "there is no image format %q", o.Format)
-	case !slices.Contains(simulated.Deliveries(), o.Delivered):
-		return base, fault.Operator(fmt.Sprintf("use one of %v", simulated.Deliveries()), "the lab cannot deliver %q on its disks", o.Delivered)
+	case !slices.Contains(o.deliveries(), o.Delivered):
+		return base, fault.Operator(fmt.Sprintf("use one of %v", o.deliveries()), "the lab cannot deliver %q on its disks", o.Delivered)
 	}
 	if err := o.Image.Check(); err != nil {
 		return base, err
 	}
 	for _, f := range o.Faults {
-		if err := f.check(o.Servers); err != nil {
+		if err := f.check(o.Servers, o.Kit != nil); err != nil {
 			return base, err
 		}
 	}
@@ -177,7 +196,7 @@ func (f *Fleet) start(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if f.images, err = images.New(filepath.Join(f.dir, "images"), f.opts.Image); err != nil {
+	if f.images, err = f.newImages(ctx); err != nil {
 		return err
 	}
 	if f.imgURL, err = f.images.Listen(ctx, f.addr(f.opts.ImagePort)); err != nil {
@@ -194,7 +213,7 @@ func (f *Fleet) start(ctx context.Context) error {
 		return err
 	}
 	for n := 1; n <= f.opts.Servers; n++ {
-		if err := f.addServer(n); err != nil {
+		if err := f.addServer(ctx, n); err != nil {
 			return fmt.Errorf("cannot make server %d of the lab: %w", n, err)
 		}
 	}
@@ -202,6 +221,19 @@ func (f *Fleet) start(ctx context.Context) error {
 		return err
 	}
 	return f.writeFiles()
+}
+
+// newImages makes the image that the machines can boot.
+func (f *Fleet) newImages(ctx context.Context) (*images.Server, error) {
+	dir := filepath.Join(f.dir, "images")
+	if f.opts.Kit == nil {
+		return images.New(dir, f.opts.Image)
+	}
+	raw, err := f.opts.Kit.Image(ctx, f.opts.Image)
+	if err != nil {
+		return nil, err
+	}
+	return images.NewFrom(dir, raw)
 }
 
 func (f *Fleet) startAPI(ctx context.Context) error {
@@ -238,7 +270,7 @@ func (f *Fleet) Close() error {
 		errs = append(errs, f.web.Close())
 	}
 	for _, s := range f.servers {
-		errs = append(errs, s.Machine.Close())
+		errs = append(errs, s.Metal().Close())
 	}
 	if f.api != nil {
 		f.api.Wait()

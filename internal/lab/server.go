@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -16,9 +17,30 @@ import (
 const zone = "fr-par-2"
 
 // addServer makes a machine and registers it with the provider.
-func (f *Fleet) addServer(n int) error {
+func (f *Fleet) addServer(ctx context.Context, n int) error {
 	name := fmt.Sprintf("lab-%d", n)
 	s := Server{Number: n, Node: f.nodeName(n)}
+	var err error
+	if f.opts.Kit != nil {
+		s.Guest, err = f.newGuest(ctx, name, n)
+	} else {
+		s.Machine, err = f.newSimulated(name, n)
+	}
+	if err != nil {
+		return err
+	}
+	s.Server, err = f.api.AddServer(scwapi.ServerSpec{
+		Name: name, Zone: zone, Machine: s.Metal(), Addresses: []string{s.Metal().Address()},
+	})
+	if err != nil {
+		return errors.Join(err, s.Metal().Close())
+	}
+	f.servers = append(f.servers, s)
+	return nil
+}
+
+// newSimulated makes a simulated machine that runs its delivered system.
+func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 	options := simulated.Options{
 		Name:      name,
 		Address:   f.address(n).String(),
@@ -46,24 +68,15 @@ func (f *Fleet) addServer(n int) error {
 	options.Talos = f.talos(talosFaults)
 	faults := options.Faults
 	options.Faults = simulated.Faults{} // none while the provider delivers
-	var err error
-	if s.Machine, err = simulated.New(options); err != nil {
-		return err
-	}
-	if err := s.Machine.PowerOn(hardware.BootNormal, hardware.Rescue{}); err != nil {
-		s.Machine.Close()
-		return err
-	}
-	s.Machine.SetFaults(faults)
-	s.Server, err = f.api.AddServer(scwapi.ServerSpec{
-		Name: name, Zone: zone, Machine: s.Machine, Addresses: []string{s.Machine.Address()},
-	})
+	m, err := simulated.New(options)
 	if err != nil {
-		s.Machine.Close()
-		return err
+		return nil, err
 	}
-	f.servers = append(f.servers, s)
-	return nil
+	if err := m.PowerOn(hardware.BootNormal, hardware.Rescue{}); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	m.SetFaults(faults)
+	return m, nil
 }
 
 // nodeName: the first node is a control plane, the others are workers.

@@ -2,7 +2,9 @@ package images
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -43,10 +45,30 @@ func New(dir string, spec Spec) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	raw := filepath.Join(dir, Raw.FileName())
-	if err := Build(raw, spec); err != nil {
+	if err := Build(filepath.Join(dir, Raw.FileName()), spec); err != nil {
 		return nil, err
 	}
+	return newServer(dir)
+}
+
+// NewFrom serves a raw image that is there already. Nothing is written
+// beside it: what is packed goes into the directory.
+func NewFrom(dir, raw string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	link := filepath.Join(dir, Raw.FileName())
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.Symlink(raw, link); err != nil {
+		return nil, err
+	}
+	return newServer(dir)
+}
+
+// newServer serves the raw image in a directory.
+func newServer(dir string) (*Server, error) {
 	s := &Server{dir: dir, files: map[Format]func() (File, error){}}
 	for _, format := range Formats() {
 		s.files[format] = sync.OnceValues(func() (File, error) { return s.prepare(format) })

@@ -106,7 +106,9 @@ func (m *Machine) SetTalos(change func(*TalosSettings)) { m.set(func() { change(
 func (m *Machine) talosSettings() TalosSettings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.talos
+	s := m.talos
+	s.Address = m.opts.Address
+	return s
 }
 
 // set changes something and tells those who wait.

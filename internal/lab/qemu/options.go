@@ -60,6 +60,8 @@ type Faults struct {
 
 // TalosSettings are given to the node that boots from a written disk.
 type TalosSettings struct {
+	// Address is the machine's, as its clients see it. The machine sets it.
+	Address string `json:"address"`
 	// ControlPlane is the config of a control plane that the node can reach:
 	// in this lab it stands for the cluster.
 	ControlPlane []byte           `json:"controlPlane,omitempty"`

@@ -251,6 +251,9 @@ func (n *Node) replace(ctx context.Context, cfg config.Provider) error {
 }
 
 func (n *Node) host() string {
+	if n.opts.Host != "" {
+		return n.opts.Host
+	}
 	host, _, _ := net.SplitHostPort(n.gate.addr)
 	return host
 }

@@ -11,6 +11,7 @@ const Build = "lab-simulated"
 // Options makes a node.
 type Options struct {
 	Addr    string // host:port of the Talos API; port 0 picks one
+	Host    string // the address in the node's certificates; empty: that of Addr
 	Store   Store  // the machine's STATE partition; nil: lost at Stop
 	Version string // Talos version; empty: v1.13.8
 	UUID    string // of the hardware, as SystemInformation tells

@@ -1,0 +1,43 @@
+package qemu
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
+)
+
+func TestADeliveredServerReachesReady(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{Delivered: simulated.RAID1})
+	status := s.ready(nil)
+	require.Zero(t, status.Rewinds)
+	require.Equal(t, s.fleet.Images().RawSHA256(), status.Facts.Staged.RawSHA256)
+	boots := s.machine.Boots()
+	require.Equal(t, "guest-reset", boots[0].Ended, "SysRq was seen by QEMU's end")
+	s.sameAsImage(1)
+	config, err := s.machine.StateConfig()
+	require.NoError(t, err)
+	require.NotEmpty(t, config, "the config is on the disk")
+}
+
+// sameAsImage compares the written disk from the host's side: all that is
+// not changed by Talos' first boot, which grows the partition table.
+func (s *stack) sameAsImage(slot int) {
+	s.t.Helper()
+	file, err := s.fleet.Images().File(images.Raw)
+	require.NoError(s.t, err)
+	image, err := os.ReadFile(file.Path)
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.machine.EditDisk(slot, func(f layout.File, _ int64) error {
+		disk := make([]byte, len(image))
+		_, err := f.ReadAt(disk, 0)
+		require.True(s.t, string(disk[layout.MiB:len(image)-layout.MiB]) == string(image[layout.MiB:len(image)-layout.MiB]), "the disk differs from the image")
+		return err
+	}))
+}

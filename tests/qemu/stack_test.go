@@ -1,0 +1,252 @@
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
+	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/provider/scaleway"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/internal/worker"
+)
+
+// imageSize keeps the tests short: under emulation everything is CPU.
+const imageSize = 128 * layout.MiB
+
+// patience bounds one provisioning under emulation, with other tests beside.
+const patience = 8 * time.Minute
+
+// stack is a lab of one QEMU server with a namespace and a worker.
+type stack struct {
+	t         *testing.T
+	fleet     *lab.Fleet
+	machine   *qemu.Machine
+	cloud     *scaleway.Client
+	client    client.Client
+	namespace string
+	identity  *age.X25519Identity
+	log       *lockedBuffer
+}
+
+func newStack(t *testing.T, o lab.Options) *stack {
+	t.Helper()
+	n := common.stacks.Add(1)
+	o.Kit, o.Servers, o.Dir, o.Base, o.Lot = common.kit, 1, t.TempDir(), fmt.Sprintf("127.19.%d.0", n), fmt.Sprintf("lot%d", n)
+	o.Speed = 20
+	if o.Image.Size == 0 {
+		o.Image = images.Spec{Size: imageSize, Data: 16 * layout.MiB, Seed: 1}
+	}
+	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &lockedBuffer{}}
+	o.Log = func(line string) { fmt.Fprintln(s.log, "console:", line) }
+	var err error
+	s.fleet, err = lab.NewFleet(context.Background(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.fleet.Close()) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("console and worker:\n%s", s.log.tail(12000))
+		}
+	})
+	s.machine = s.fleet.Servers()[0].Guest
+	s.identity, err = age.GenerateX25519Identity()
+	require.NoError(t, err)
+	env := map[string]string{}
+	for _, line := range s.fleet.Environment() {
+		name, value, _ := strings.Cut(line, "=")
+		env[name] = value
+	}
+	s.cloud, err = scaleway.New(scaleway.Config{Version: "test", Credentials: &scaleway.Credentials{
+		AccessKey: env["SCW_ACCESS_KEY"], SecretKey: env["SCW_SECRET_KEY"], APIURL: env["SCW_API_URL"],
+	}})
+	require.NoError(t, err)
+	s.connect()
+	s.startWorker()
+	return s
+}
+
+func (s *stack) connect() {
+	s.t.Helper()
+	options := client.Options{HostPort: common.server.Address(), Namespace: s.namespace, Logger: logging.Temporal(zap.NewNop())}
+	namespaces, err := client.NewNamespaceClient(options)
+	require.NoError(s.t, err)
+	defer namespaces.Close()
+	require.NoError(s.t, namespaces.Register(s.t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: s.namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	}))
+	s.client, err = client.Dial(options)
+	require.NoError(s.t, err)
+	s.t.Cleanup(s.client.Close)
+	// The server's caches learn of a namespace a little later.
+	s.eventually("the namespace is known", func() bool {
+		return devserver.AddAttributes(s.t.Context(), s.client, s.namespace) == nil
+	})
+}
+
+func (s *stack) startWorker() {
+	s.t.Helper()
+	log, err := logging.New(s.log, "console", "info")
+	require.NoError(s.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	started, done := make(chan struct{}), make(chan error, 1)
+	config := worker.Config{
+		Temporal: s.client, Namespace: s.namespace, Provider: s.cloud, KeyFile: s.fleet.Path("id_ed25519"),
+		AgentDirs: []string{common.agents}, Identities: []age.Identity{s.identity}, MaxNodes: 10, Rate: 100, Log: log,
+		Started: func() { close(started) },
+	}
+	go func() { done <- worker.Run(ctx, config) }()
+	select {
+	case <-started:
+	case err := <-done:
+		cancel()
+		require.NoError(s.t, err)
+	}
+	s.t.Cleanup(func() {
+		cancel()
+		require.NoError(s.t, <-done)
+	})
+}
+
+// node is the lot's one node, its secrets sealed.
+func (s *stack) node() run.NodeInput {
+	s.t.Helper()
+	l, err := lot.Load(s.fleet.Path("lot.yaml"))
+	require.NoError(s.t, err)
+	rendered, err := l.Render(s.t.Context())
+	require.NoError(s.t, err)
+	inputs, err := rendered.Seal(func(plain []byte) (string, error) { return seal.Seal(plain, s.identity.Recipient()) })
+	require.NoError(s.t, err)
+	require.Len(s.t, inputs, 1)
+	return inputs[0]
+}
+
+// start starts Ironlot on the server.
+func (s *stack) start(edit func(*run.Node)) client.WorkflowRun {
+	s.t.Helper()
+	in := s.node()
+	if edit != nil {
+		edit(&in.Node)
+	}
+	r, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
+		ID: in.Node.ID(), TaskQueue: run.TaskQueue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, run.WorkflowNode, in)
+	require.NoError(s.t, err)
+	return r
+}
+
+// ready runs Ironlot on the server and wants it Ready.
+func (s *stack) ready(edit func(*run.Node)) run.Status {
+	s.t.Helper()
+	status := s.settle(s.start(edit))
+	require.Equal(s.t, run.Ready, status.State, "stuck in %s: %+v", status.Phase, status.Problem)
+	s.t.Logf("Ready: %s", times(status))
+	return status
+}
+
+// stuck runs Ironlot on the server and wants it stuck in a phase.
+func (s *stack) stuck(phase run.Phase, edit func(*run.Node)) run.Status {
+	s.t.Helper()
+	status := s.settle(s.start(edit))
+	require.Equal(s.t, run.Stuck, status.State)
+	require.Equal(s.t, phase, status.Phase, "%+v", status.Problem)
+	s.t.Logf("stuck in %s: %s; %s", phase, status.Problem.Message, status.Problem.Remedy)
+	return status
+}
+
+// settle waits until a run is Ready or stuck.
+func (s *stack) settle(r client.WorkflowRun) run.Status {
+	s.t.Helper()
+	var status run.Status
+	s.eventually(r.GetID()+" is Ready or stuck", func() bool {
+		status = s.status(r.GetID())
+		return status.State == run.Ready || status.State == run.Stuck
+	})
+	return status
+}
+
+func (s *stack) status(id string) run.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var status run.Status
+	if value, err := s.client.QueryWorkflow(ctx, id, "", run.QueryStatus); err == nil {
+		_ = value.Get(&status)
+	}
+	return status
+}
+
+// abort ends a run, so that another may have the server.
+func (s *stack) abort() {
+	s.t.Helper()
+	id := s.node().Node.ID()
+	_, err := s.client.UpdateWorkflow(s.t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: run.UpdateAbort, WaitForStage: client.WorkflowUpdateStageAccepted, Args: []any{run.AbortRequest{Reason: "test"}},
+	})
+	require.NoError(s.t, err)
+	var status run.Status
+	require.NoError(s.t, s.client.GetWorkflow(s.t.Context(), id, "").Get(s.t.Context(), &status))
+	require.Equal(s.t, run.Aborted, status.State)
+}
+
+// eventually waits for a condition of another process, which cannot tell us.
+func (s *stack) eventually(what string, cond func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited %s in vain until %s", patience, what)
+		}
+		<-tick.C
+	}
+}
+
+// times says how long each phase took. They are an emulator's: never
+// asserted.
+func times(status run.Status) string {
+	var parts []string
+	for _, p := range status.Timeline {
+		parts = append(parts, fmt.Sprintf("%s %.1fs", p.Phase, p.Ended.Sub(p.Started).Seconds()))
+	}
+	if w := status.Facts.Written; w != nil {
+		parts = append(parts, fmt.Sprintf("%+v", *w))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// lockedBuffer is a log that several goroutines write.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) tail(n int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.buf.String()
+	return s[max(0, len(s)-n):]
+}
