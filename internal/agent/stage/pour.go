@@ -57,6 +57,9 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 	defer cancel()
 
 	sum, err := s.fill(ctx, file, raw, body)
+	if err == nil {
+		err = file.checkTable()
+	}
 	if err != nil {
 		return run.Staged{}, s.located(err)
 	}

@@ -188,6 +188,8 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	raw := hosttest.Image(t, 16*mib, 512)
 	packed := pack(t, image.Zstd, raw)
+	entries := bytes.Clone(raw)
+	entries[2*512+40] ^= 1 // where the first partition ends
 	for name, tt := range map[string]struct {
 		served   []byte
 		img      run.Image
@@ -199,6 +201,7 @@ func TestFailures(t *testing.T) {
 		"twice":      {pack(t, image.Gzip, packed), run.Image{}, image.ErrNotImage, "a zstd file inside a gzip file", 1},
 		"cut":        {packed[:len(packed)/2], run.Image{}, image.ErrCorrupt, "ends too early", 2},
 		"cut raw":    {raw[:8*mib], run.Image{}, image.ErrCorrupt, "ends after 8388608 bytes", 2},
+		"entries":    {entries, run.Image{}, image.ErrCorrupt, "wrong checksum of the entries", 2},
 		"digest":     {packed, run.Image{SHA256: strings.Repeat("a", 64)}, errDigest, digest(packed), 2},
 		"raw digest": {packed, run.Image{RawSHA256: strings.Repeat("a", 64)}, errDigest, digest(raw), 2},
 	} {
