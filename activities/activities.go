@@ -62,6 +62,7 @@ func (a *Activities) RegisterMachine(r worker.ActivityRegistry) {
 // something, for the task queue run.ProviderTaskQueue.
 func (a *Activities) RegisterProvider(r worker.ActivityRegistry) {
 	a.register(r, string(run.Preflight), a.preflight)
+	a.register(r, run.ActivityCheck, a.check)
 	a.register(r, string(run.RebootRescue), a.rebootRescue)
 	a.register(r, string(run.BootNormal), a.bootNormal)
 }

@@ -29,12 +29,14 @@ type applying struct {
 	taken   time.Time               // the node said that it took the config
 	sent    time.Time               // the config was sent, the answer is lost or yes
 	left    bool                    // maintenance was seen to end after that
+	since   time.Time               // the API has been closed, with the config in STATE
 	foreign time.Time               // since when another cluster's certificate shows
 }
 
 // applyConfig proves that the node has taken the config and left
 // maintenance. It sends the config only to a node in maintenance, and only
-// again when it is sure that it has not arrived.
+// again when it is sure that it has not arrived. A node that was given its
+// config in STATE is sent nothing: it must run it already.
 func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	s, err := a.open(in)
 	if err != nil {
@@ -67,6 +69,9 @@ func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput
 func (p *applying) step(ctx context.Context, seen talos.Observation) (out run.PhaseOutput, done bool, err error) {
 	switch seen.State {
 	case talos.Maintenance:
+		if p.in.Node.Delivery == run.ByState {
+			return out, false, notInState(p.in)
+		}
 		if !p.sent.IsZero() && time.Since(p.sent) < settlesWithin {
 			return out, false, nil // it took the config, or may have
 		}
@@ -75,12 +80,35 @@ func (p *applying) step(ctx context.Context, seen talos.Observation) (out run.Ph
 		p.left = true
 		return p.prove(ctx)
 	default:
+		if p.in.Node.Delivery == run.ByState {
+			return p.dark()
+		}
 		p.left = p.left || !p.sent.IsZero()
 		if p.left && !p.taken.IsZero() && time.Since(p.taken) > provesWithin {
 			return p.done(false), true, nil
 		}
 		return out, false, nil
 	}
+}
+
+// dark lets wait-ready wait for a node with its config in STATE whose API does
+// not open: a worker that has not reached a control plane is like that.
+func (p *applying) dark() (out run.PhaseOutput, done bool, err error) {
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	if time.Since(p.since) < provesWithin || p.secrets.config.MachineType != "worker" {
+		return out, false, nil
+	}
+	facts := p.in.Facts
+	facts.Applied = &run.Applied{ConfigSHA256: p.secrets.config.SHA256, Unproved: true}
+	return run.PhaseOutput{Facts: facts, Summary: "config " + short(p.secrets.config.SHA256) +
+		" is in STATE; the worker's API is not open, so that it runs it is not proved yet"}, true, nil
+}
+
+func notInState(in run.PhaseInput) error {
+	return fault.Operator("retry --from reboot-rescue writes the disk again; if the node waits in maintenance again, use `delivery: maintenance` and report it",
+		"node %s at %s waits in maintenance, open to everybody, although its config was written into STATE; nothing was sent to it", in.Node.Name, talosAddr(in))
 }
 
 func (p *applying) send(ctx context.Context) error {
@@ -140,7 +168,10 @@ func (p *applying) done(already bool) run.PhaseOutput {
 	facts := p.in.Facts
 	facts.Applied = &run.Applied{ConfigSHA256: p.secrets.config.SHA256, Already: already}
 	how := "config " + short(p.secrets.config.SHA256) + " taken, maintenance is over"
-	if already {
+	switch {
+	case p.in.Node.Delivery == run.ByState:
+		how = "the node runs config " + short(p.secrets.config.SHA256) + " out of STATE; maintenance was never open"
+	case already:
 		how = "the node has config " + short(p.secrets.config.SHA256) + " already"
 	}
 	if open := facts.Booted; open != nil && !p.taken.IsZero() {
@@ -151,6 +182,11 @@ func (p *applying) done(already bool) run.PhaseOutput {
 }
 
 func (p *applying) late(seen talos.Observation) error {
+	if p.in.Node.Delivery == run.ByState {
+		return fault.Operator("look at the server's console; retry looks again, retry --from reboot-rescue installs it again",
+			"node %s at %s did not show within %s that it runs the config in STATE (last seen: %s)",
+			p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
+	}
 	if p.sent.IsZero() {
 		return fault.Operator("look at the server's console, then retry; retry --from boot-normal boots it again",
 			"the Talos API of node %s at %s took no config within %s (last seen: %s)",

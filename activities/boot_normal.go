@@ -31,6 +31,13 @@ func up(o talos.Observation) bool {
 	return o.State == talos.Maintenance || o.State == talos.Configured
 }
 
+// darkFor is how long a Talos port must be reset or refused, with no SSH beside
+// it, before a node that has its config in STATE counts as booted. A worker
+// opens its API only once it has reached a control plane: that is for
+// wait-ready to wait for. It is longer than a machine takes to POST, when
+// nothing answers at all.
+const darkFor = 2 * time.Minute
+
 // bootNormal proves that the provider accepted the boot type normal, asked
 // for once, and that Talos answers from the written disk.
 func (a *Activities) bootNormal(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
@@ -81,6 +88,7 @@ func (a *Activities) ensureNormalBoot(ctx context.Context, b *beat, in run.Phase
 // has passed that it cannot be the same boot.
 func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, asked time.Time, wasUp bool) (run.PhaseOutput, error) {
 	b.step("waiting for the Talos API")
+	var dark time.Time
 	for deadline := bound(ctx); ; {
 		seen, err := talos.Probe(ctx, talosAddr(in))
 		if err != nil {
@@ -91,6 +99,11 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 			facts := in.Facts
 			facts.Booted = &run.Booted{AskedAt: asked, Version: seen.Version, State: string(seen.State), At: time.Now().UTC()}
 			return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("Talos %s answers: %s", seen.Version, seen.State)}, nil
+		}
+		if dark = a.darkSince(ctx, in, seen, dark); !dark.IsZero() && time.Since(dark) > darkFor {
+			facts := in.Facts
+			facts.Booted = &run.Booted{AskedAt: asked, State: string(seen.State), At: time.Now().UTC()}
+			return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("a system without SSH is up, its Talos API is %s: a worker opens it when it reaches a control plane", seen.State)}, nil
 		}
 		if time.Now().After(deadline) {
 			return run.PhaseOutput{}, fault.New(fault.RescueLost,
@@ -103,4 +116,18 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 			return run.PhaseOutput{}, err
 		}
 	}
+}
+
+// darkSince tells since when a node that has its config in STATE is up without
+// an open Talos API, zero if it is not: its address answers, with a refusal or
+// a reset, and neither rescue nor a delivered system takes SSH there.
+func (a *Activities) darkSince(ctx context.Context, in run.PhaseInput, seen talos.Observation, since time.Time) time.Time {
+	up := seen.State == talos.Closed || seen.State == talos.Resetting
+	if in.Node.Delivery != run.ByState || !up || answers(ctx, in.Facts.Address, in.Node.Rescue.Port) {
+		return time.Time{}
+	}
+	if since.IsZero() {
+		return time.Now()
+	}
+	return since
 }

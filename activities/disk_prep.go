@@ -16,9 +16,8 @@ func (a *Activities) diskPrep(ctx context.Context, b *beat, in run.PhaseInput) (
 		return run.PhaseOutput{}, fault.Lost("no system disk of server %s has been chosen yet", in.Node.ServerName)
 	}
 	b.step("releasing and clearing disks")
-	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.DiskPrep, DiskPrep: &api.DiskPrepSpec{
-		System: *in.Facts.System, Secondary: in.Facts.Secondary,
-	}})
+	spec := prepSpec(in.Facts)
+	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.DiskPrep, DiskPrep: &spec})
 	if err != nil {
 		return run.PhaseOutput{}, err
 	}
@@ -29,4 +28,9 @@ func (a *Activities) diskPrep(ctx context.Context, b *beat, in run.PhaseInput) (
 	facts.Prepared = result.DiskPrep
 	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%d holders released, %d signatures cleared, %d disks blank",
 		len(facts.Prepared.Released), len(facts.Prepared.Cleared), len(facts.Prepared.Blanked))}, nil
+}
+
+// prepSpec names the disks that the run has chosen.
+func prepSpec(f run.Facts) api.DiskPrepSpec {
+	return api.DiskPrepSpec{System: *f.System, Secondary: f.Secondary}
 }

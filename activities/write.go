@@ -16,18 +16,32 @@ func (a *Activities) write(ctx context.Context, b *beat, in run.PhaseInput) (run
 	if staged == nil || in.Facts.System == nil {
 		return run.PhaseOutput{}, fault.Lost("no image is staged on server %s", in.Node.ServerName)
 	}
+	spec := &api.WriteSpec{System: *in.Facts.System, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}
+	if in.Node.Delivery == run.ByState {
+		s, err := a.open(in)
+		if err != nil {
+			return run.PhaseOutput{}, err
+		}
+		spec.State = &api.StateSpec{Config: s.config.Bytes}
+	}
 	b.step("writing")
-	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{
-		System: *in.Facts.System, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize,
-	}})
+	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.Write, Write: spec})
 	if err != nil {
 		return run.PhaseOutput{}, err
 	}
 	if result.Write == nil {
 		return run.PhaseOutput{}, fault.Retry("the write job on server %s brought no facts", in.Node.ServerName)
 	}
+	if (result.Write.State != nil) != (spec.State != nil) {
+		return run.PhaseOutput{}, fault.Operator("use a worker and an agent of one version, then retry --from stage",
+			"the agent on server %s did not do with STATE what it was told", in.Node.ServerName)
+	}
 	facts := in.Facts
 	facts.Written = result.Write
-	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s written to %s at %.0f MB/s, %s read back and equal",
-		mib(facts.Written.BytesWritten), facts.System.Label(), facts.Written.MBPerSecond, mib(facts.Written.BytesVerified))}, nil
+	summary := fmt.Sprintf("%s written to %s at %.0f MB/s, %s read back and equal",
+		mib(facts.Written.BytesWritten), facts.System.Label(), facts.Written.MBPerSecond, mib(facts.Written.BytesVerified))
+	if facts.Written.State != nil {
+		summary += ", with the machine config in STATE"
+	}
+	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: summary}, nil
 }

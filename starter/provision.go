@@ -27,6 +27,7 @@ const maxPayload = 2<<20 - 64<<10
 type provisionFlags struct {
 	batch       string
 	yes, detach bool
+	dryRun      bool
 }
 
 func (a *app) provisionCommand() *cobra.Command {
@@ -52,6 +53,7 @@ unless the lot file says "reprovision: true" for it.`,
 	f.StringVar(&o.batch, "batch", "", "the lot file")
 	f.BoolVarP(&o.yes, "yes", "y", false, "erase without asking")
 	f.BoolVarP(&o.detach, "detach", "d", false, "do not follow the runs")
+	f.BoolVar(&o.dryRun, "dry-run", false, "let a worker check every server at the provider, show what would be done, and do nothing")
 	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
 	return cmd
 }
@@ -72,6 +74,9 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 		return err
 	}
 	defer c.Close()
+	if o.dryRun {
+		return a.dryRun(ctx, c, l, in, rendered.Warnings)
+	}
 	if err := free(ctx, c.Client, l); err != nil {
 		return err
 	}

@@ -57,6 +57,8 @@ func concerns(old, corrected run.NodeInput) run.Phase {
 		return run.RebootRescue // disks are chosen behind it; a good boot is taken again
 	case old.Node.Image != corrected.Node.Image:
 		return run.Stage
+	case old.Node.Delivery != corrected.Node.Delivery, old.Sealed != corrected.Sealed && corrected.Node.Delivery == run.ByState:
+		return run.Stage // the config is written with the image
 	case old.Sealed != corrected.Sealed:
 		return run.ApplyConfig
 	default:

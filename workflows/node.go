@@ -81,7 +81,7 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	n.passes[p.name]++
 	n.status.Facts.Touched = n.status.Facts.Touched || p.destroys
 	in := n.input(ctx, p)
-	if p.needsConfig {
+	if p.takesConfig(n.in.Node) {
 		in.Sealed = &n.in.Sealed
 	}
 	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, p.options(n.in.Node)))

@@ -68,6 +68,11 @@ const (
 	maxAttempts = 40
 )
 
+// takesConfig reports whether the phase's activity gets the sealed config.
+func (p phase) takesConfig(node run.Node) bool {
+	return p.needsConfig || p.name == run.Write && node.Delivery == run.ByState
+}
+
 // options are the activity options of a phase for one node.
 func (p phase) options(node run.Node) workflow.ActivityOptions {
 	return workflow.ActivityOptions{

@@ -25,6 +25,7 @@ func TestReplayRecordedHistories(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflowWithOptions(ProvisionNode, workflow.RegisterOptions{Name: run.WorkflowNode})
 			replayer.RegisterWorkflowWithOptions(ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
+			replayer.RegisterWorkflowWithOptions(CheckLot, workflow.RegisterOptions{Name: run.WorkflowCheck})
 			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(nil, file))
 		})
 	}

@@ -112,6 +112,7 @@ type Booted struct {
 type Applied struct {
 	ConfigSHA256  string  `json:"configSha256"`
 	Already       bool    `json:"already,omitempty"`       // the node had it before
+	Unproved      bool    `json:"unproved,omitempty"`      // its API is not open yet: wait-ready proves the config
 	WindowSeconds float64 `json:"windowSeconds,omitempty"` // how long maintenance was open
 }
 

@@ -49,6 +49,7 @@ type Node struct {
 	Image       Image      `json:"image"`
 	Disks       DiskPolicy `json:"disks"`
 	Rescue      Rescue     `json:"rescue"`
+	Delivery    Delivery   `json:"delivery,omitempty"` // empty: maintenance
 	TalosPort   int        `json:"talosPort"` // 50000 on every real node
 	Reprovision bool       `json:"reprovision,omitempty"`
 	Timeouts    Timeouts   `json:"timeouts"`
@@ -97,6 +98,19 @@ type Secondary string
 const (
 	Blank Secondary = "blank" // erased: a blank GPT with a protective MBR
 	Keep  Secondary = "keep"  // not touched
+)
+
+// Delivery says how the machine config reaches the node.
+type Delivery string
+
+// The deliveries.
+const (
+	// ByMaintenance hands the config to the node's API in maintenance, which
+	// takes one from anybody for as long as it is open.
+	ByMaintenance Delivery = "maintenance"
+	// ByState writes the config to the disk, into a STATE partition: the node
+	// never opens maintenance.
+	ByState Delivery = "state"
 )
 
 // Rescue says how the rescue system is reached.

@@ -68,8 +68,8 @@ func Run(ctx context.Context, c Config) error {
 	machine := sdk.New(c.Temporal, run.TaskQueue, c.options())
 	machine.RegisterWorkflowWithOptions(workflows.ProvisionNode, workflow.RegisterOptions{Name: run.WorkflowNode})
 	machine.RegisterWorkflowWithOptions(workflows.ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
+	machine.RegisterWorkflowWithOptions(workflows.CheckLot, workflow.RegisterOptions{Name: run.WorkflowCheck})
 	acts.RegisterMachine(machine)
-
 	options := c.options()
 	options.TaskQueueActivitiesPerSecond = c.Rate
 	options.DisableWorkflowWorker = true

@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/talos"
+)
+
+// check is preflight for a dry run: it also finds out which disks a run would
+// erase, when the server is in rescue already, and which keys of the config
+// would change, when it is a node that can be read. Nothing is changed on the
+// server; only the agent is put into the rescue system's RAM to look.
+func (a *Activities) check(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+	out, err := a.preflight(ctx, b, in)
+	if err != nil {
+		return out, err
+	}
+	in.Facts = out.Facts
+	s, err := a.open(in)
+	if err != nil {
+		return out, err
+	}
+	b.step("looking what would change")
+	out.Facts.Preflight.Config = a.planConfig(ctx, in, s)
+	if out.Facts.Preflight.BootType != string(provider.BootRescue) || !answers(ctx, out.Facts.Address, in.Node.Rescue.Port) {
+		return out, nil
+	}
+	server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
+	if err != nil {
+		return out, err
+	}
+	session, inventory, err := a.inspect(ctx, in, server.RescueUser)
+	if err != nil {
+		return out, nil //nolint:nilerr // not in rescue: the disks are not known yet
+	}
+	defer session.Close()
+	if !inventory.Root.InRAM {
+		return out, nil
+	}
+	if out.Facts, err = chooseDisks(in, inventory); err != nil {
+		return out, err
+	}
+	out.Facts.Rescue = &run.RescueBoot{Reused: !in.Node.Rescue.Fresh, BootID: inventory.BootID}
+	_, err = plan.DiskPrep(inventory, prepSpec(out.Facts))
+	return out, err
+}
+
+// planConfig compares the lot's config with the one that the server runs.
+func (a *Activities) planConfig(ctx context.Context, in run.PhaseInput, s *secrets) *run.ConfigPlan {
+	p := &run.ConfigPlan{SHA256: s.config.SHA256, Type: s.config.MachineType, Hostname: s.config.Hostname}
+	seen, err := talos.Probe(ctx, talosAddr(in))
+	if err != nil || seen.State != talos.Configured || !s.client.Admin() {
+		return p
+	}
+	c, err := talos.Dial(ctx, talosAddr(in), s.client)
+	if err != nil {
+		return p
+	}
+	defer func() { _ = c.Close() }()
+	if running, changes, err := c.ConfigChanges(ctx, s.config); err == nil {
+		p.Running, p.Changes = running, slices.Clip(changes)
+	}
+	return p
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/starter/internal/show"
+)
+
+// dryRunTimeout bounds the whole check; it needs a worker.
+const dryRunTimeout = 20 * time.Minute
+
+// dryRun lets a worker check every node of a lot against the real provider,
+// and shows what a run would do. Nothing is started.
+func (a *app) dryRun(ctx context.Context, c *temporal.Connection, l *lot.Lot, in run.LotInput, warnings []string) error {
+	checked, err := checkLot(ctx, c.Client, in)
+	if err != nil {
+		return err
+	}
+	held := free(ctx, c.Client, l)
+	if held != nil && exitCode(held) != exitRefused {
+		return held
+	}
+	refused := held != nil
+	for _, n := range checked.Nodes {
+		refused = refused || n.Problem != nil
+	}
+	if a.json() {
+		err = json.NewEncoder(a.stdout).Encode(checked)
+	} else {
+		_, err = fmt.Fprint(a.stdout, show.Plan(l, warnings), "\n", show.Check(l, checked))
+	}
+	if err != nil {
+		return err
+	}
+	if held != nil {
+		_, _ = fmt.Fprintln(a.stderr, "starter:", held)
+	}
+	if refused {
+		return &exitError{code: exitRefused}
+	}
+	return nil
+}
+
+func checkLot(ctx context.Context, c client.Client, in run.LotInput) (run.LotCheck, error) {
+	var checked run.LotCheck
+	r, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: run.CheckID(in.Lot), TaskQueue: run.TaskQueue, WorkflowExecutionTimeout: dryRunTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+		StaticSummary:            "lot " + in.Lot + ": dry run, nothing is touched",
+	}, run.WorkflowCheck, in)
+	if err != nil {
+		return checked, fmt.Errorf("the check of lot %s cannot be started: %w", in.Lot, err)
+	}
+	if err := r.Get(ctx, &checked); err != nil {
+		if ctx.Err() != nil {
+			return checked, &exitError{exitInterrupted, errors.New("interrupted; nothing was touched")}
+		}
+		return checked, fmt.Errorf("the check of lot %s did not end well (does a worker run?): %w", in.Lot, err)
+	}
+	return checked, nil
+}
