@@ -120,22 +120,33 @@ func (s *Session) upload(ctx context.Context, binary Binary, again bool) (string
 		err    error
 	}
 	done := make(chan result, 1)
-	client, err := sftp.NewClient(s.client)
-	if err != nil {
-		return "", transport(s.target.addr(), "the start of SFTP", err)
-	}
-	defer client.Close()
 	go func() {
+		client, err := sftp.NewClient(s.client)
+		if err != nil {
+			done <- result{err: s.noSFTP(err)}
+			return
+		}
+		defer client.Close()
 		remote, err := put(client, binary, again)
-		done <- result{remote, err}
+		done <- result{remote, s.uploadError(err)}
 	}()
 	select {
 	case <-ctx.Done():
 		return "", gaveUp(ctx, s.target.addr(), "the upload of the agent")
 	case r := <-done:
 		s.log.Debug("agent is on the rescue system", zap.String("address", s.target.addr()), zap.String("path", r.remote))
-		return r.remote, s.uploadError(r.err)
+		return r.remote, r.err
 	}
+}
+
+// noSFTP tells a rescue system that refuses SFTP, and will go on doing so,
+// from a broken connection.
+func (s *Session) noSFTP(err error) error {
+	if s.ping() != nil {
+		return transport(s.target.addr(), "the start of SFTP", err)
+	}
+	return fault.Operator("check that the rescue system's sshd has an sftp subsystem (package openssh-sftp-server)",
+		"SSH at %s offers no SFTP for the upload of the agent: %w", s.target.addr(), err)
 }
 
 // uploadError tells a refusal of the remote side from a broken connection.

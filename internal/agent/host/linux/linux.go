@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -244,35 +243,6 @@ func (h *Host) SwapOff(_ context.Context, device string) error {
 
 // Executable implements host.Host.
 func (h *Host) Executable() (string, error) { return os.Executable() }
-
-// logFile takes what a detached agent prints; only its crashes do.
-const logFile = "agent.log"
-
-// Spawn implements host.Host: a session of its own, so that the end of the
-// SSH session does not reach it.
-func (h *Host) Spawn(_ context.Context, args ...string) error {
-	self, err := h.Executable()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(h.opt.RAMDir, 0o700); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(filepath.Join(h.opt.RAMDir, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	cmd := exec.Command(self, args...) //nolint:noctx // it outlives every context
-	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go cmd.Wait() //nolint:errcheck // reaps it, should it end before us
-	return nil
-}
 
 // Reset implements host.Host through SysRq (kernel documentation,
 // admin-guide/sysrq): sync, remount read-only, reboot without more ado.

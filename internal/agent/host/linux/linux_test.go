@@ -307,3 +307,22 @@ func TestParseMount(t *testing.T) {
 		t.Errorf("%+v, %v", m, ok)
 	}
 }
+
+// TestLeaveLogin: a process moves in every hierarchy that there is, and no
+// file is made where there is none.
+func TestLeaveLogin(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t)
+	tr.file("sys/fs/cgroup/unified/cgroup.procs", "")
+	tr.file("sys/fs/cgroup/systemd/cgroup.procs", "")
+	h := tr.host()
+	h.leaveLogin(4711)
+	for file, want := range map[string]string{"unified/cgroup.procs": "4711", "systemd/cgroup.procs": "4711", "cgroup.procs": ""} {
+		if got := h.text("sys/fs/cgroup", file); got != want {
+			t.Errorf("%s holds %q, want %q", file, got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(tr.root, "sys/fs/cgroup/cgroup.procs")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the unified hierarchy's file was made: %v", err)
+	}
+}
