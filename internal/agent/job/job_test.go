@@ -211,6 +211,21 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestASignalIsNoWish: a system that shuts down stops jobs as well, and their
+// runs go on.
+func TestASignalIsNoWish(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, quick)
+	ctx, signal := context.WithCancelCause(t.Context())
+	status, err := l.jobs.Do(ctx, "k", stageSpec(), func(ctx context.Context, h host.Host, spec api.JobSpec, rep report.Reporter) (api.JobResult, error) {
+		signal(errors.New("terminated"))
+		return blocking(nil)(ctx, h, spec, rep)
+	})
+	if err == nil || status.State != api.JobCanceled || status.Error.Class != fault.Transient || !strings.Contains(status.Error.Message, "terminated") {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
 func TestDoAndIdle(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, quick)

@@ -152,7 +152,7 @@ func (r *recorder) end(cause error, result api.JobResult, err error) error {
 		s.State, s.Result = api.JobSucceeded, &result
 	case cause != nil:
 		s.State = api.JobCanceled
-		err = fault.New(fault.Aborted, "start the work again under a new key", "job %q was stopped (%w); its last word: %v", s.Key, cause, err)
+		err = fault.New(stoppedClass(cause), "start the work again under a new key", "job %q was stopped (%w); its last word: %v", s.Key, cause, err)
 	default:
 		s.State = api.JobFailed
 	}
@@ -164,4 +164,13 @@ func (r *recorder) end(cause error, result api.JobResult, err error) error {
 		return errors.Join(err, fault.Retry("the outcome of job %q cannot be written: %w", s.Key, writeErr))
 	}
 	return err
+}
+
+// stoppedClass tells a person's wish from a signal, which a system that shuts
+// down sends to everybody: the work may go on, here or on the next boot.
+func stoppedClass(cause error) fault.Class {
+	if errors.Is(cause, errCanceled) {
+		return fault.Aborted
+	}
+	return fault.Transient
 }
