@@ -51,6 +51,10 @@ type Options struct {
 	Seed      uint64
 	Faults    []Fault
 	Log       func(line string) // consoles of the machines; may be nil
+	// Hold is called where a simulated server, or the API on its behalf, is
+	// about to do something, and may block: tests break things there. See
+	// the Hold of scwapi, simulated and talosnode for the points. May be nil.
+	Hold func(server int, point string)
 	// Kit makes the machines QEMU guests with a real kernel, which boot in
 	// their own time. Without it they are simulated.
 	Kit  *qemu.Kit
@@ -238,7 +242,7 @@ func (f *Fleet) newImages(ctx context.Context) (*images.Server, error) {
 
 func (f *Fleet) startAPI(ctx context.Context) error {
 	latency := scwapi.RealLatency().Scaled(1 / f.opts.Speed)
-	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed})
+	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed, Hold: f.holdAPI})
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr(f.opts.APIPort))
 	if err != nil {
 		return fault.Operator("end the other lab or choose another base address", "the lab's API cannot listen: %w", err)

@@ -55,6 +55,7 @@ func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 		SwapNames: f.opts.SwapNames,
 		Seed:      f.opts.Seed + uint64(n),
 		Log:       f.opts.Log,
+		Hold:      f.holdOf(n),
 	}
 	talosFaults := talosnode.Faults{}
 	for _, one := range f.faultsOf(n) {
@@ -65,7 +66,7 @@ func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 			one.kind.talos(&talosFaults)
 		}
 	}
-	options.Talos = f.talos(talosFaults)
+	options.Talos = f.talos(talosFaults, options.Hold)
 	faults := options.Faults
 	options.Faults = simulated.Faults{} // none while the provider delivers
 	m, err := simulated.New(options)
@@ -103,7 +104,7 @@ func (f *Fleet) scaled(real time.Duration) time.Duration {
 }
 
 // talos runs a node of the lab on a machine that has booted from its disk.
-func (f *Fleet) talos(faults talosnode.Faults) simulated.Talos {
+func (f *Fleet) talos(faults talosnode.Faults, hold func(point string)) simulated.Talos {
 	return func(ctx context.Context, boot simulated.TalosBoot) error {
 		faults := faults
 		faults.KubeletCrash = faults.KubeletCrash || boot.TwoEphemerals
@@ -114,6 +115,8 @@ func (f *Fleet) talos(faults talosnode.Faults) simulated.Talos {
 			Delays: talosnode.RealDelays().Scale(1 / f.opts.Speed),
 			Faults: faults,
 			Trustd: f.trustd,
+			Wire:   boot.Wire,
+			Hold:   hold,
 			Log:    boot.Log,
 		})
 		if err != nil {
@@ -122,5 +125,25 @@ func (f *Fleet) talos(faults talosnode.Faults) simulated.Talos {
 		<-ctx.Done()
 		node.Stop()
 		return nil
+	}
+}
+
+// holdOf is the hold of a machine, nil for none.
+func (f *Fleet) holdOf(n int) func(point string) {
+	if f.opts.Hold == nil {
+		return nil
+	}
+	return func(point string) { f.opts.Hold(n, point) }
+}
+
+// holdAPI is the hold of a request for a server.
+func (f *Fleet) holdAPI(id, point string) {
+	if f.opts.Hold == nil {
+		return
+	}
+	for _, s := range f.servers {
+		if s.ID == id {
+			f.opts.Hold(s.Number, point)
+		}
 	}
 }

@@ -52,6 +52,9 @@ type Options struct {
 	Seed       uint64           // of IDs, VLANs and fault rates
 	Faults     []Fault          // from the start
 	RescueUser string           // empty: "rescue"
+	// Hold is called at each request for a server, before it has any effect
+	// and after it, before the answer: it may block. May be nil.
+	Hold func(server, point string)
 }
 
 // Latency is how long the API takes for what it does in the background.
@@ -99,6 +102,7 @@ type API struct {
 	latency    Latency
 	now        func() time.Time
 	rescueUser string
+	onHold     func(server, point string) // may be nil
 	faults     *faults
 	mux        *http.ServeMux
 	operations []string       // that faults can name
@@ -118,6 +122,7 @@ func New(opt Options) *API {
 		latency:    RealLatency(),
 		now:        opt.Now,
 		rescueUser: opt.RescueUser,
+		onHold:     opt.Hold,
 		faults:     newFaults(opt.Seed, opt.Faults),
 		source:     rand.NewChaCha8(seed(opt.Seed)),
 	}

@@ -40,7 +40,12 @@ func (a *API) serve(operation string, h handler) http.HandlerFunc {
 		if broken := r.breakBefore(w); broken {
 			return
 		}
+		r.hold("before")
+		if hr.Context().Err() != nil {
+			return // the client went away before the request had any effect
+		}
 		answer, p := a.locked(h, r)
+		r.hold("after")
 		if r.hit(LostAnswer) != nil {
 			drop(w)
 			return
@@ -118,11 +123,22 @@ func (r *request) breakBefore(w http.ResponseWriter) bool {
 
 // hit draws the fault of a kind for this request, nil for none.
 func (r *request) hit(kind FaultKind) *Fault {
-	server := r.PathValue("server")
-	if server == "" {
-		server = r.URL.Query().Get("server_id")
+	return r.api.faults.hit(kind, r.operation, r.serverID())
+}
+
+// serverID is the server that the request is about, empty for none.
+func (r *request) serverID() string {
+	if server := r.PathValue("server"); server != "" {
+		return server
 	}
-	return r.api.faults.hit(kind, r.operation, server)
+	return r.URL.Query().Get("server_id")
+}
+
+// hold lets a test stop the request at a point.
+func (r *request) hold(when string) {
+	if server := r.serverID(); server != "" && r.api.onHold != nil {
+		r.api.onHold(server, r.operation+" "+when)
+	}
 }
 
 // decode reads the JSON body; an empty one is an empty object.

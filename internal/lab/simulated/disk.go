@@ -127,6 +127,7 @@ func (o *openDisk) WriteAt(p []byte, off int64) (n int, err error) {
 	if off < 0 || off+int64(len(p)) > o.Size() {
 		return 0, syscall.ENOSPC
 	}
+	o.b.m.hold("disk write")
 	err = o.change(off, int64(len(p)), func(c *DiskCount) { c.BytesWritten += int64(len(p)) }, func() error {
 		n, err = o.d.f.WriteAt(p, off)
 		return err

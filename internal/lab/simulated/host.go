@@ -36,7 +36,7 @@ func (h *rescueHost) BootID() (string, error) { return h.b.id, h.b.ctx.Err() }
 
 // System says that root is in RAM, and that the machine is simulated.
 func (h *rescueHost) System(context.Context) (api.Inventory, error) {
-	free, err := h.RAMFree()
+	free, err := h.ramFree()
 	return api.Inventory{
 		BootID:   h.b.id,
 		Kernel:   "6.8.0-lab-simulated",
@@ -58,6 +58,7 @@ func goarch(machine string) string {
 
 // Topology lists the disks in the order in which this boot found them.
 func (h *rescueHost) Topology(context.Context) ([]api.Disk, error) {
+	h.b.m.hold("inspect")
 	var all []api.Disk
 	for _, slot := range h.b.order {
 		d := h.b.m.disks[slot]
@@ -127,6 +128,11 @@ func (h *rescueHost) RAMDir() string { return h.b.ramDir() }
 
 // RAMFree is the RAM without what lies in RAMDir.
 func (h *rescueHost) RAMFree() (uint64, error) {
+	h.b.m.hold("stage") // nothing else asks
+	return h.ramFree()
+}
+
+func (h *rescueHost) ramFree() (uint64, error) {
 	used, err := diskUsage(h.b.ramDir())
 	return h.b.ram() - min(used, h.b.ram()), err
 }
@@ -187,6 +193,7 @@ func (h *rescueHost) Reset(context.Context) error {
 	if !h.root {
 		return syscall.EPERM
 	}
+	h.b.m.hold("reset")
 	h.b.m.logf("sysrq: resetting")
 	go h.b.m.restart(h.b)
 	return nil

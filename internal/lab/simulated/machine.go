@@ -137,6 +137,16 @@ func (m *Machine) panic(only *boot) {
 // stay and are silent.
 func (m *Machine) SetNetwork(up bool) { m.net.set(up) }
 
+// CutConnections breaks every connection to the machine, once.
+func (m *Machine) CutConnections() { m.net.cut() }
+
+// hold lets a test stop the machine at a point.
+func (m *Machine) hold(point string) {
+	if m.opts.Hold != nil {
+		m.opts.Hold(point)
+	}
+}
+
 // SetFaults changes what goes wrong from now on.
 func (m *Machine) SetFaults(f Faults) {
 	m.mu.Lock()

@@ -1,19 +1,22 @@
 package simulated
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // network is the machine's cable. While it is out, connections are silent.
 type network struct {
-	mu sync.Mutex
-	up chan struct{} // closed while the network is there
+	mu    sync.Mutex
+	up    chan struct{}      // closed while the network is there
+	wires map[*wire]struct{} // open connections
 }
 
 func newNetwork() *network {
-	n := &network{up: make(chan struct{})}
+	n := &network{up: make(chan struct{}), wires: map[*wire]struct{}{}}
 	close(n.up)
 	return n
 }
@@ -39,14 +42,42 @@ func (n *network) state() <-chan struct{} {
 	return n.up
 }
 
+func (n *network) cut() {
+	n.mu.Lock()
+	wires := slices.Collect(maps.Keys(n.wires))
+	n.mu.Unlock()
+	for _, w := range wires {
+		w.Close()
+	}
+}
+
+func (n *network) keep(w *wire, open bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if open {
+		n.wires[w] = struct{}{}
+	} else {
+		delete(n.wires, w)
+	}
+}
+
 // wire is a connection over the machine's cable.
 type wire struct {
 	net.Conn
 	b      *boot
-	sent   *atomic.Int64 // both ways, over all connections of the boot
+	sent   *atomic.Int64 // both ways, over all SSH connections of the boot
 	once   sync.Once
 	closed chan struct{}
 }
+
+func newWire(c net.Conn, b *boot, sent *atomic.Int64) *wire {
+	w := &wire{Conn: c, b: b, sent: sent, closed: make(chan struct{})}
+	b.m.net.keep(w, true)
+	return w
+}
+
+// wire puts a connection of Talos on the cable.
+func (b *boot) wire(c net.Conn) net.Conn { return newWire(c, b, new(atomic.Int64)) }
 
 // Read delivers nothing while the cable is out.
 func (w *wire) Read(p []byte) (int, error) {
@@ -97,6 +128,7 @@ func (m *Machine) takeDrop(sent int64) bool {
 // Close resets the connection, as a machine that was reset does.
 func (w *wire) Close() error {
 	w.once.Do(func() { close(w.closed) })
+	w.b.m.net.keep(w, false)
 	if tcp, ok := w.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"net"
 	"time"
 )
 
@@ -26,6 +27,10 @@ type Options struct {
 	// Talos runs the Talos system of a machine that has booted from its disk.
 	// Without it such a machine has no network service at all.
 	Talos Talos
+	// Hold is called where the machine is about to do something, and may
+	// block: "inspect", "disk write", "stage", "reset" of the agent's host,
+	// and "keep config" of Talos. May be nil.
+	Hold func(point string)
 	// Log gets each line of the machine's console; may be nil.
 	Log func(line string)
 }
@@ -88,6 +93,7 @@ type TalosBoot struct {
 	// TwoEphemerals: two disks carry an EPHEMERAL partition. The kubelet
 	// crashes on such a machine.
 	TwoEphemerals bool
+	Wire          func(net.Conn) net.Conn // puts a connection on the machine's cable
 	Log           func(line string)
 }
 

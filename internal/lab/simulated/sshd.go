@@ -74,7 +74,7 @@ func (s *sshServer) serve(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		w := &wire{Conn: conn, b: s.b, sent: &s.sent, closed: make(chan struct{})}
+		w := newWire(conn, s.b, &s.sent)
 		s.b.m.running.Go(func() { s.serveConn(w) })
 	}
 }

@@ -45,6 +45,7 @@ func (b *boot) runTalos() {
 		Address:       net.JoinHostPort(b.m.opts.Address, strconv.Itoa(b.m.opts.TalosPort)),
 		Store:         store,
 		TwoEphemerals: twice,
+		Wire:          b.wire,
 		Log:           func(line string) { b.m.logf("talos: %s", line) },
 	})
 	if err != nil && b.ctx.Err() == nil {
@@ -74,6 +75,7 @@ func (s *Store) Load() ([]byte, error) {
 
 // Save keeps a config.
 func (s *Store) Save(config []byte) error {
+	s.b.m.hold("keep config")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, p, ok := s.find(layout.State)

@@ -101,6 +101,9 @@ func (b *booting) register(ctx context.Context) error {
 	if err := pause(ctx, d.Ready); err != nil {
 		return err
 	}
+	if b.node.opts.Hold != nil {
+		b.node.opts.Hold("ready")
+	}
 	if err := r.node(ctx, b.name, true); err != nil {
 		return err
 	}

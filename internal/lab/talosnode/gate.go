@@ -12,6 +12,7 @@ import (
 type gate struct {
 	addr   string
 	refuse bool
+	wire   func(net.Conn) net.Conn // may be nil
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -20,8 +21,8 @@ type gate struct {
 }
 
 // openGate takes the port, serving nothing yet.
-func openGate(addr string, refuse bool) (*gate, error) {
-	g := &gate{addr: addr, refuse: refuse}
+func openGate(addr string, refuse bool, wire func(net.Conn) net.Conn) (*gate, error) {
+	g := &gate{addr: addr, refuse: refuse, wire: wire}
 	if err := g.listen(); err != nil {
 		return nil, err
 	}
@@ -93,10 +94,19 @@ func (g *gate) accept(l net.Listener) {
 		g.mu.Lock()
 		to := g.serving
 		g.mu.Unlock()
-		if to == nil || !to.give(c) {
+		if to == nil {
+			reset(c)
+		} else if c = g.wired(c); !to.give(c) {
 			reset(c)
 		}
 	}
+}
+
+func (g *gate) wired(c net.Conn) net.Conn {
+	if g.wire == nil {
+		return c
+	}
+	return g.wire(c)
 }
 
 // reset ends a connection with a TCP reset.

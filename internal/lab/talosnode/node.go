@@ -52,7 +52,7 @@ func Start(ctx context.Context, opts Options) (*Node, error) {
 		cancel()
 		return nil, fmt.Errorf("making the lab node's state failed: %w", err)
 	}
-	gate, err := openGate(opts.Addr, opts.Refuse)
+	gate, err := openGate(opts.Addr, opts.Refuse, opts.Wire)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("the lab node's Talos API cannot listen: %w", err)

@@ -1,6 +1,7 @@
 package talosnode
 
 import (
+	"net"
 	"sync"
 	"time"
 )
@@ -18,10 +19,12 @@ type Options struct {
 	Serial  string // of the hardware
 	Delays  Delays // zero: every step at once
 	Faults  Faults
-	Trustd  *Trustd          // the control planes that the node can reach; nil: none
-	VLANs   func() []uint32  // the private networks of the server; nil: not compared
-	Refuse  bool             // while no API is served connections are refused, not reset
-	Log     func(msg string) // the console; nil: nothing. Never a secret.
+	Trustd  *Trustd                 // the control planes that the node can reach; nil: none
+	VLANs   func() []uint32         // the private networks of the server; nil: not compared
+	Wire    func(net.Conn) net.Conn // takes each connection; nil: as it is
+	Hold    func(point string)      // called before the node becomes Ready ("ready"), may block; nil: not
+	Refuse  bool                    // while no API is served connections are refused, not reset
+	Log     func(msg string)        // the console; nil: nothing. Never a secret.
 }
 
 // Store is where a machine keeps its config: the STATE partition.
