@@ -144,7 +144,9 @@ func (p *applying) prove(ctx context.Context) (out run.PhaseOutput, done bool, e
 		if p.foreign.IsZero() {
 			p.foreign = time.Now()
 		}
-		if time.Since(p.foreign) > settlesWithin {
+		// Only a node that was sent the config goes on showing its own
+		// certificate from maintenance for a moment.
+		if p.sent.IsZero() || time.Since(p.foreign) > settlesWithin {
 			return out, false, foreignNode(p.in)
 		}
 		return out, false, nil
@@ -182,6 +184,9 @@ func (p *applying) done(already bool) run.PhaseOutput {
 }
 
 func (p *applying) late(seen talos.Observation) error {
+	if !p.foreign.IsZero() {
+		return foreignNode(p.in)
+	}
 	if p.in.Node.Delivery == run.ByState {
 		return fault.Operator("look at the server's console; retry looks again, retry --from reboot-rescue installs it again",
 			"node %s at %s did not show within %s that it runs the config in STATE (last seen: %s)",
@@ -197,9 +202,14 @@ func (p *applying) late(seen talos.Observation) error {
 		p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
 }
 
+// foreignNode is the alarm for a machine that is not the lot's.
 func foreignNode(in run.PhaseInput) error {
-	return fault.Operator("treat the machine as taken by somebody else: look at it, then retry --from reboot-rescue to install it again",
-		"the node at %s shows a certificate of another cluster: it runs a config that is not this lot's", talosAddr(in))
+	how := "somebody else's config reached it while maintenance was open, or an old STATE on one of its disks took it over"
+	if in.Node.Delivery == run.ByState {
+		how = "an old STATE on another of its disks took it over, or another machine has this address"
+	}
+	return fault.Operator("treat the machine as in somebody else's hands: look at it before anything else, then retry --from reboot-rescue to install it again; `delivery: state` never opens maintenance",
+		"ALARM: the node at %s runs a config of another cluster than the lot's: %s", talosAddr(in), how)
 }
 
 // sameConfig compares what the node runs with the lot's config. A client

@@ -59,6 +59,7 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 		"image-html":      {run.Preflight, "no disk image"},
 		"write-error":     {run.Write, ""},
 		"stale-state":     {run.DiskPrep, "STATE"},
+		"foreign-config":  {run.ApplyConfig, "ALARM: the node at"},
 		"never-joins":     {run.WaitReady, ""},
 		"kubelet-crash":   {run.WaitReady, "kubelet"},
 	} {

@@ -62,6 +62,7 @@ func faultKinds() map[string]faultKind {
 		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),
 		"apply-lost":       talos("the answer to apply-config is lost", func(f *talosnode.Faults) { f.AnswerLost = true }),
 		"state-read-only":  talos("STATE cannot be formatted", func(f *talosnode.Faults) { f.StateReadOnly = true }),
+		"foreign-config":   talos("somebody else's config reaches the node first", func(f *talosnode.Faults) { f.Foreign = true }),
 		"stale-state":      {help: "the second disk carries STATE of an old Talos", stale: true},
 		"image-truncated":  image("the image ends after 1 MiB", images.Faults{Truncate: layout.MiB}),
 		"image-reset":      image("the download breaks twice, after 3 MiB", images.Faults{ResetAfter: 3 * layout.MiB, Resets: 2}),

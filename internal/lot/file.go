@@ -54,6 +54,7 @@ type settings struct {
 	Patches        []text       `yaml:"patches"`
 	SystemDisk     diskSection  `yaml:"systemDisk"`
 	SecondaryDisks text         `yaml:"secondaryDisks"`
+	Delivery       text         `yaml:"delivery"`
 	Reprovision    flag         `yaml:"reprovision"`
 	Rescue         rescuePart   `yaml:"rescue"`
 	Boot           bootPart     `yaml:"boot"`

@@ -126,6 +126,7 @@ func valueMistakes() []mistake {
 		{name: "serial in defaults", text: strings.Replace(strings.Replace(good, "{smallest: true}", "{serial: S1}", 1), "    "+disk+"\n", "", 1), want: []string{"lot.yaml:13:15: defaults.systemDisk: names one single disk, and 2 nodes would share it; give each node a systemDisk of its own"}},
 		{name: "serial twice", text: strings.Replace(strings.Replace(good, disk, "systemDisk: {serial: S1}", 1), "config: cp.yaml", "systemDisk: {serial: S1}", 1), want: []string{"lot.yaml:22:26: nodes[1].systemDisk.serial: is the serial number of nodes[0] in line 17 as well; every node has its own"}},
 		{name: "secondary disks", old: "secondaryDisks: keep", new: "secondaryDisks: kept", want: []string{`lot.yaml:23:21: nodes[1].secondaryDisks: must be one of blank, keep, not "kept"`}, schema: true},
+		{name: "delivery", old: "secondaryDisks: keep", new: "delivery: usb", want: []string{`lot.yaml:23:15: nodes[1].delivery: must be one of maintenance, state, not "usb"`}, schema: true},
 		{name: "port", old: "{fresh: true}", new: "{port: 0}", want: []string{"lot.yaml:25:20: nodes[1].rescue.port: must be from 1 to 65535, not 0"}, schema: true},
 		{name: "Talos port", old: "rescue: {fresh: true}", new: "talosPort: 65536", want: []string{"lot.yaml:25:16: nodes[1].talosPort: must be from 1 to 65535, not 65536"}, schema: true},
 		{name: "timeout", old: "45m", new: "45 minutes", want: []string{`lot.yaml:19:23: nodes[0].timeouts.write: must be a time such as 90s, 20m or 1h30m, not "45 minutes"`}, schema: true},

@@ -84,6 +84,10 @@ func (c *checker) common(node *run.Node, s *settings) {
 		c.check(t.place, checkWord(t.value, []string{string(run.Blank), string(run.Keep)}))
 		node.Disks.Secondary = run.Secondary(t.value)
 	}
+	if t := s.Delivery; t.set {
+		c.check(t.place, checkWord(t.value, []string{string(run.ByMaintenance), string(run.ByState)}))
+		node.Delivery = run.Delivery(t.value)
+	}
 	if s.Reprovision.set {
 		node.Reprovision = s.Reprovision.value
 	}

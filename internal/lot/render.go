@@ -7,6 +7,7 @@ import (
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
 
+	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
@@ -35,6 +36,10 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		config := n.render(j, files)
 		if config == nil {
 			continue
+		}
+		if n.Run.Delivery == run.ByState && len(config.Bytes) > state.Capacity {
+			j.add(n.configAt, "gives node %s a machine config of %d bytes, and STATE is made for at most %d; make it smaller, or use `delivery: maintenance`",
+				n.Run.Name, len(config.Bytes), state.Capacity)
 		}
 		if client != nil {
 			j.note(l.talosconfigAt, client.MatchesConfig(config))

@@ -50,7 +50,7 @@ type Node struct {
 	Disks       DiskPolicy `json:"disks"`
 	Rescue      Rescue     `json:"rescue"`
 	Delivery    Delivery   `json:"delivery,omitempty"` // empty: maintenance
-	TalosPort   int        `json:"talosPort"` // 50000 on every real node
+	TalosPort   int        `json:"talosPort"`          // 50000 on every real node
 	Reprovision bool       `json:"reprovision,omitempty"`
 	Timeouts    Timeouts   `json:"timeouts"`
 	Boot        BootPolicy `json:"boot,omitzero"`

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 )
 
@@ -20,9 +21,10 @@ const (
 	smallState = layout.MiB // on disks too small for the real size
 )
 
-// stateMagic begins the simulated filesystem in a STATE partition: magic,
-// length, SHA-256, config. The real one is xfs; a partition without the magic
-// counts as one that has no config.
+// stateMagic begins the simulated filesystem in a STATE partition that the
+// lab's Talos has made: magic, length, SHA-256, config. One that was written
+// before the first boot is XFS and is read as such. Anything else counts as a
+// partition that has no config.
 const stateMagic = "IRONLOT-LAB-STATE\x00\x00\x01"
 
 // maxConfig bounds what is read from a STATE partition.
@@ -70,7 +72,23 @@ func (s *Store) Load() ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	return readState(s.b.file(d), p)
+	config, err := readState(s.b.file(d), p)
+	if err != nil || config == nil {
+		return nil, err
+	}
+	return config, s.makeEphemeral()
+}
+
+// makeEphemeral makes EPHEMERAL behind a STATE that was there first.
+func (s *Store) makeEphemeral() error {
+	d, _, ok := s.find(layout.Meta)
+	if !ok || s.count(layout.Ephemeral) > 0 {
+		return nil
+	}
+	if _, err := layout.Add(s.b.file(d), d.spec.Size, layout.Part{Name: layout.Ephemeral, Type: layout.TypeLinux}); err != nil {
+		return fmt.Errorf("cannot make EPHEMERAL on %s: %w", d.spec.Serial, err)
+	}
+	return nil
 }
 
 // Save keeps a config.
@@ -106,13 +124,7 @@ func (s *Store) create() (*disk, layout.Part, error) {
 	if err != nil {
 		return nil, p, fmt.Errorf("cannot make STATE on %s: %w", d.spec.Serial, err)
 	}
-	if s.count(layout.Ephemeral) > 0 {
-		return d, p, nil
-	}
-	if _, err := layout.Add(s.b.file(d), d.spec.Size, layout.Part{Name: layout.Ephemeral, Type: layout.TypeLinux}); err != nil {
-		return nil, p, fmt.Errorf("cannot make EPHEMERAL on %s: %w", d.spec.Serial, err)
-	}
-	return d, p, nil
+	return d, p, s.makeEphemeral()
 }
 
 // find gives the first partition of a name in device order, and its disk.
@@ -173,6 +185,9 @@ func (f bootFile) WriteAt(p []byte, off int64) (n int, err error) {
 
 func readState(f layout.File, p layout.Part) ([]byte, error) {
 	r := io.NewSectionReader(f, p.Offset, p.Size)
+	if config, err := state.Config(r); err == nil || !errors.Is(err, state.ErrNoConfig) {
+		return config, err
+	}
 	head := make([]byte, len(stateMagic)+8+sha256.Size)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err

@@ -140,6 +140,9 @@ func (n *Node) maintain(ctx context.Context) (config.Provider, error) {
 	}
 	n.log("in maintenance, upload configuration")
 	var cfg config.Provider
+	if n.opts.Faults.Foreign {
+		return n.foreign()
+	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -148,6 +151,20 @@ func (n *Node) maintain(ctx context.Context) (config.Provider, error) {
 	if lost := n.opts.Faults.AnswerLost; lost {
 		n.dark(true)
 	} else if err := pause(ctx, n.opts.Delays.Answer+n.opts.Delays.Linger); err != nil {
+		return nil, err
+	}
+	n.dark(false)
+	return cfg, n.keep(cfg)
+}
+
+// foreign takes the config of a cluster that nobody here knows.
+func (n *Node) foreign() (config.Provider, error) {
+	other, err := NewCluster("somebody-else", "https://192.0.2.1:6443")
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := configloader.NewFromBytes(other.ControlPlane)
+	if err != nil {
 		return nil, err
 	}
 	n.dark(false)

@@ -92,5 +92,6 @@ type Faults struct {
 	KubeletCrash  bool   // kubelet never runs, as with two EPHEMERALs
 	AnswerLost    bool   // a config is taken, the connection is cut before the answer
 	StateReadOnly bool   // STATE cannot be formatted: the config is not kept, the API stays closed
+	Foreign       bool   // somebody else's config arrives in maintenance first
 	Inject        []byte // a config from elsewhere (kernel command line, stale STATE) that wins
 }
