@@ -6,7 +6,7 @@ LDFLAGS := -s -w
 TESTFLAGS ?= -race -timeout 15m
 
 .DEFAULT_GOAL := build
-.PHONY: histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ lint: ## Run golangci-lint and check formatting and modules
 
 demo: build temporal ## Provision a lot of three simulated servers to Ready (KEEP=1 leaves it up)
 	KEEP=$(KEEP) tools/demo.sh
+
+lab-talosinit: ## Build what boots from the disks of QEMU machines
+	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/lab-talosinit ./internal/lab/qemu/talosinit
+
+test-qemu: build temporal lab-talosinit ## Run the tests on QEMU machines with a real kernel (under 35 minutes on two cores)
+	IRONLOT_QEMU=1 $(GO) test -count=1 -timeout 40m -parallel 2 $(QEMUFLAGS) ./tests/qemu
+
+demo-qemu: build temporal lab-talosinit ## Provision one QEMU machine with a real kernel to Ready (KEEP=1 leaves it up)
+	KEEP=$(KEEP) tools/demo-qemu.sh
 
 fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME each)
 	tools/fuzz.sh $(or $(FUZZTIME),30s)

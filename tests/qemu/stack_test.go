@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -249,4 +250,27 @@ func (b *lockedBuffer) tail(n int) string {
 	defer b.mu.Unlock()
 	s := b.buf.String()
 	return s[max(0, len(s)-n):]
+}
+
+// plainConfig is the node's config in clear.
+func (s *stack) plainConfig() string {
+	s.t.Helper()
+	l, err := lot.Load(s.fleet.Path("lot.yaml"))
+	require.NoError(s.t, err)
+	rendered, err := l.Render(s.t.Context())
+	require.NoError(s.t, err)
+	inputs, err := rendered.Seal(func(plain []byte) (string, error) { return string(plain), nil })
+	require.NoError(s.t, err)
+	return inputs[0].Sealed.Config
+}
+
+// patch replaces the lot's patch, if one is given, and gives the one before.
+func (s *stack) patch(text string) string {
+	s.t.Helper()
+	old, err := os.ReadFile(s.fleet.Path("patch.yaml"))
+	require.NoError(s.t, err)
+	if text != "" {
+		require.NoError(s.t, os.WriteFile(s.fleet.Path("patch.yaml"), []byte(text), 0o600))
+	}
+	return string(old)
 }

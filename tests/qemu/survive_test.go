@@ -1,0 +1,140 @@
+package qemu
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/lab/images"
+	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// Downloads that are not the image: each is refused before anything of it is
+// written to a disk, and the run goes on once the server is mended.
+func TestBadDownloads(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	s.fleet.Images().SetFaults(images.Faults{HTML: true})
+	s.stuck(run.Preflight, nil)
+	s.abort()
+	for name, bad := range map[string]func(*run.Node){
+		"truncated": func(n *run.Node) {
+			s.fleet.Images().SetFaults(images.Faults{Truncate: 4 * layout.MiB})
+			n.Image.SHA256, n.Image.RawSHA256 = "", ""
+		},
+		"another digest": func(n *run.Node) {
+			s.fleet.Images().SetFaults(images.Faults{})
+			n.Image.SHA256, n.Image.RawSHA256 = "", wrongDigest
+		},
+	} {
+		status := s.stuck(run.Stage, bad)
+		require.Nil(t, status.Facts.Written, name)
+		s.emptySystemDisk()
+		s.abort()
+	}
+	s.fleet.Images().SetFaults(images.Faults{})
+	status := s.ready(nil)
+	require.True(t, status.Facts.Rescue.Reused, "no reboot too many")
+}
+
+// emptySystemDisk wants a blank table on the system disk: nothing of an
+// image.
+func (s *stack) emptySystemDisk() {
+	s.t.Helper()
+	require.NoError(s.t, s.machine.EditDisk(1, func(f layout.File, size int64) error {
+		require.Empty(s.t, layout.Read(f, size))
+		require.True(s.t, layout.HasBootSignature(f))
+		return nil
+	}))
+}
+
+// A rescue system without mdadm: what needs it is named before anything is
+// touched.
+func TestRescueWithoutMdadm(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	s.machine.SetFaults(qemu.Faults{HideTools: "mdadm"})
+	before := s.digests()
+	status := s.stuck(run.DiskPrep, nil)
+	require.Contains(t, status.Problem.Message, "mdadm")
+	require.NoError(t, s.machine.PowerOff())
+	// Assembling counts its events in the superblocks: only they may differ.
+	if before != s.digests() {
+		for slot := 1; slot <= 2; slot++ {
+			require.NoError(t, s.machine.EditDisk(slot, func(f layout.File, size int64) error {
+				require.Len(t, layout.Read(f, size), 4)
+				return nil
+			}))
+		}
+	}
+	s.abort()
+	s.machine.SetFaults(qemu.Faults{})
+	s.ready(func(n *run.Node) { n.Rescue.Fresh = true })
+}
+
+// Too little RAM for the image, then a system disk that fails in the middle
+// of the write.
+func TestShortRAMThenFailingDisk(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	s.machine.SetFaults(qemu.Faults{SHMSize: "8m"})
+	status := s.stuck(run.Stage, nil)
+	require.Contains(t, status.Problem.Message, "RAM")
+	s.abort()
+
+	s.machine.SetFaults(qemu.Faults{WriteErrorDisk: 1, WriteErrorAt: 70 * layout.MiB})
+	status = s.stuck(run.Write, func(n *run.Node) { n.Rescue.Fresh = true })
+	require.Equal(t, "NeedsOperator", status.Problem.Class)
+	s.emptySystemDisk() // a half-written disk never looks like Talos
+	s.abort()
+
+	s.machine.SetFaults(qemu.Faults{})
+	s.ready(func(n *run.Node) { n.Rescue.Fresh = true })
+}
+
+// The reboot is accepted and ignored: the old system goes on answering SSH,
+// with the very key, and is never taken for rescue.
+func TestOldSystemAnswers(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	s.installedByHand()
+	s.machine.SetFaults(qemu.Faults{IgnoreReboots: 1})
+	status := s.ready(func(n *run.Node) { n.Timeouts.RescueBoot = 45 * time.Second })
+	require.NotZero(t, status.Rewinds, "it asked again")
+}
+
+// A rescue that never comes: bounded, then stuck and visible.
+func TestRescueNeverComes(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	s.machine.SetFaults(qemu.Faults{RescueNeverUp: true})
+	before := s.digests()
+	status := s.settle(s.start(func(n *run.Node) { n.Timeouts.RescueBoot = 8 * time.Second }))
+	require.Equal(t, run.Stuck, status.State)
+	require.Contains(t, status.Problem.Erased, "nothing")
+	require.Equal(t, before, s.digests())
+}
+
+// The machine resets by itself in the middle of each phase that works on it.
+func TestResetInEachPhase(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{})
+	r := s.start(nil)
+	for _, phase := range []run.Phase{run.WaitSSH, run.DiskPrep, run.Stage, run.Write, run.BootNormal} {
+		s.eventually("a run in "+string(phase), func() bool {
+			status := s.status(r.GetID())
+			require.NotEqual(t, run.Stuck, status.State, "%+v", status.Problem)
+			return status.Phase == phase && s.machine.State() == qemu.On
+		})
+		require.NoError(t, s.machine.Reset())
+		t.Logf("reset in %s", phase)
+	}
+	status := s.settle(r)
+	require.Equal(t, run.Ready, status.State, "%+v", status.Problem)
+	require.NotZero(t, status.Rewinds)
+	require.True(t, s.equalsImage(1))
+}
