@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/ironlot/ironlot/internal/lab/state"
 )
 
 // Options describe a machine.
@@ -89,7 +91,7 @@ type Talos func(ctx context.Context, boot TalosBoot) error
 type TalosBoot struct {
 	Machine string
 	Address string // of the API, host:port
-	Store   *Store
+	Store   *state.Store
 	// TwoEphemerals: two disks carry an EPHEMERAL partition. The kubelet
 	// crashes on such a machine.
 	TwoEphemerals bool

@@ -95,13 +95,11 @@ func TestTheImageOnBothDisks(t *testing.T) {
 	for m.boot.order[0] == metaAt {
 		talosOf(t, m, boots)
 	}
-	store := &Store{b: m.boot}
+	store := m.boot.store()
 	config, err := store.Load()
 	require.NoError(t, err)
 	require.Equal(t, "the config", string(config))
-	meta, _, _ := store.find(layout.Meta)
-	state, _, _ := store.find(layout.State)
-	require.NotEqual(t, meta.slot, state.slot)
+	require.NotEqual(t, store.Where(layout.Meta), store.Where(layout.State))
 }
 
 func TestADamagedStateIsAnError(t *testing.T) {
@@ -111,7 +109,7 @@ func TestADamagedStateIsAnError(t *testing.T) {
 	require.NoError(t, m.PutStaleState(2, []byte("an old config")))
 	p, ok := layout.Find(layout.Read(m.disks[1].f, m.disks[1].spec.Size), layout.State)
 	require.True(t, ok)
-	_, err := m.disks[1].f.WriteAt([]byte("X"), p.Offset+int64(len(stateMagic))+8+32)
+	_, err := m.disks[1].f.WriteAt([]byte("X"), p.Offset+64) // in the config
 	require.NoError(t, err)
 	_, err = talosOf(t, m, boots).Store.Load()
 	require.Error(t, err)

@@ -1,7 +1,8 @@
 // Package state is where a Talos node of the lab keeps its config: partitions
 // named STATE on real or simulated disks, found as real Talos was seen to
-// find them. The filesystem in STATE is simulated: magic, length, SHA-256 and
-// the config. The real one is xfs.
+// find them. The filesystem that the lab's Talos makes in STATE is simulated:
+// magic, length, SHA-256 and the config. One that was written before the first
+// boot is XFS, as the real one, and is read as such.
 package state
 
 import (
@@ -12,6 +13,7 @@ import (
 	"io"
 	"sync"
 
+	written "github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 )
 
@@ -57,7 +59,11 @@ func (s *Store) Load() ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	return Read(d, p)
+	config, err := Read(d, p)
+	if err != nil || config == nil {
+		return nil, err
+	}
+	return config, makeEphemeral(disks) // behind a STATE that was there first
 }
 
 // Save keeps a config.
@@ -133,18 +139,28 @@ func create(disks []Disk) (Disk, layout.Part, error) {
 	if err != nil {
 		return d, p, fmt.Errorf("cannot make STATE on %s: %w", d.Serial, err)
 	}
-	if count(disks, layout.Ephemeral) > 0 {
-		return d, p, nil
+	return d, p, makeEphemeral(disks)
+}
+
+// makeEphemeral makes EPHEMERAL in what is left of the system disk unless a
+// disk has one.
+func makeEphemeral(disks []Disk) error {
+	d, _, ok := find(disks, layout.Meta)
+	if !ok || count(disks, layout.Ephemeral) > 0 {
+		return nil
 	}
 	if _, err := layout.Add(d, d.Size, layout.Part{Name: layout.Ephemeral, Type: layout.TypeLinux}); err != nil {
-		return d, p, fmt.Errorf("cannot make EPHEMERAL on %s: %w", d.Serial, err)
+		return fmt.Errorf("cannot make EPHEMERAL on %s: %w", d.Serial, err)
 	}
-	return d, p, nil
+	return nil
 }
 
 // Read reads the config in a STATE partition, nil when there is none.
 func Read(f layout.File, p layout.Part) ([]byte, error) {
 	r := io.NewSectionReader(f, p.Offset, p.Size)
+	if config, err := written.Config(r); err == nil || !errors.Is(err, written.ErrNoConfig) {
+		return config, err
+	}
 	head := make([]byte, len(magic)+8+sha256.Size)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
