@@ -1,7 +1,6 @@
 package qemu
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -121,11 +120,12 @@ func (h *hand) try(command string) (string, error) {
 	require.NoError(h.s.t, err)
 	defer session.Close()
 	session.Stdin = strings.NewReader(h.password + "\n")
-	var out bytes.Buffer
+	var out lockedBuffer // both streams write into it
 	session.Stdout, session.Stderr = &out, &out
 	err = session.Run("sudo -k -S -p '' -- bash -c '" + strings.ReplaceAll(command, "'", `'\''`) + "'")
-	h.s.t.Logf("by hand: %s\n%s%v", command, out.String(), err)
-	return out.String(), err
+	text := out.tail(1 << 20)
+	h.s.t.Logf("by hand: %s\n%s%v", command, text, err)
+	return text, err
 }
 
 // do runs a command that must succeed.
