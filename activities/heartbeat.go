@@ -24,6 +24,7 @@ type beat struct {
 	done   chan struct{}
 	ended  sync.WaitGroup
 
+	sending  sync.Mutex // held while details are handed over, so that they stay in order
 	mu       sync.Mutex
 	progress run.Progress
 }
@@ -63,6 +64,9 @@ func (b *beat) keepAlive(workerStops <-chan struct{}) {
 func (b *beat) stop() {
 	close(b.done)
 	b.ended.Wait()
+	if b.intent() != nil {
+		b.send() // the SDK's last word on an attempt that fails
+	}
 	b.cancel(nil)
 }
 
@@ -79,6 +83,8 @@ func (b *beat) set(p run.Progress) {
 func (b *beat) step(text string) { b.set(run.Progress{Step: text}) }
 
 func (b *beat) send() {
+	b.sending.Lock()
+	defer b.sending.Unlock()
 	b.mu.Lock()
 	p := b.progress
 	b.mu.Unlock()
@@ -92,12 +98,17 @@ func (b *beat) intent() *run.Intent {
 	return b.progress.Intent
 }
 
-// commit writes an intent to Temporal and returns when it is kept there.
+// commit writes an intent to Temporal and returns when it is kept there. The
+// SDK gets it as well: it may still hold back details of a moment ago, and
+// would write those over the intent when the attempt fails.
 func (b *beat) commit(ctx context.Context, it *run.Intent) error {
+	b.sending.Lock()
+	defer b.sending.Unlock()
 	b.mu.Lock()
 	b.progress.Intent, b.progress.At = it, time.Now().UTC()
 	p := b.progress
 	b.mu.Unlock()
+	activity.RecordHeartbeat(b.ctx, p)
 	if err := b.record(ctx, activity.GetInfo(ctx).TaskToken, p); err != nil {
 		return fault.Retry("Temporal did not record the intent to %s, so it was not asked for: %w", action(it), err)
 	}

@@ -38,6 +38,7 @@ func TestFaultsThatPass(t *testing.T) {
 				return // it goes back to ask again
 			}
 			require.Zero(t, status.Rewinds)
+			require.Equal(t, map[string]int{"rescue": 1, "normal": 1}, s.fleet.Servers()[0].Counters().Reboots, "no reboot too many")
 			if name != "lying-discard" { // zeros are written there
 				oneWriter(t, s.fleet.Servers()[0].Machine, status.Facts.Written)
 			}
