@@ -25,8 +25,8 @@ type hand struct {
 	password string
 }
 
-// bootWithin bounds a boot under emulation.
-const bootWithin = 3 * time.Minute
+// bootWithin bounds a boot under emulation on a busy computer.
+const bootWithin = 6 * time.Minute
 
 // rescueByHand reboots the server into rescue through the provider and logs
 // in.

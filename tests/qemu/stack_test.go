@@ -34,7 +34,7 @@ import (
 const imageSize = 128 * layout.MiB
 
 // patience bounds one provisioning under emulation, with other tests beside.
-const patience = 8 * time.Minute
+const patience = 12 * time.Minute
 
 // stack is a lab of one QEMU server with a namespace and a worker.
 type stack struct {
