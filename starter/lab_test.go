@@ -71,6 +71,7 @@ func TestLabRefuses(t *testing.T) {
 		"not a lab's":      {"--dir", foreign},
 		"image format":     {"--image-format", "7z"},
 		"cannot deliver":   {"--delivered", "windows"},
+		"of the kind":      {"--machines", "paper"},
 		"loopback":         {"--base", "192.0.2.0"},
 		"whole number":     {"--image-size", "1"},
 		"cannot hold":      {"--image-data", "999"},
