@@ -6,6 +6,7 @@
 package looptest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,7 +84,8 @@ func Tool(t testing.TB, args ...string) string {
 	if err != nil {
 		skip(t, args[0]+" is not installed")
 	}
-	out, err := exec.CommandContext(t.Context(), path, args[1:]...).Output()
+	// A test's context has ended when its cleanups run.
+	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), path, args[1:]...).Output()
 	if err != nil {
 		t.Fatalf("%v: %v: %s", args, err, out)
 	}

@@ -136,7 +136,12 @@ func (e *executor) unproved(p plan.Plan) error {
 		left[i] = s.String()
 	}
 	if e.busy != nil {
-		return fault.Operator("look on the machine at what keeps it busy", "the disks are still in use after %d rounds (%s): %w", rounds, strings.Join(left, "; "), e.busy)
+		why := e.busy.Error()
+		if f, ok := fault.As(e.busy); ok {
+			why = f.Message // without its remedy, which is the one below
+		}
+		return &fault.Error{Class: fault.NeedsOperator, Cause: e.busy, Remedy: "look on the machine at what keeps it busy",
+			Message: fmt.Sprintf("the disks are still in use after %d rounds (%s): %s", rounds, strings.Join(left, "; "), why)}
 	}
 	return fault.Operator("look on the machine at what brings it back, or replace the disk",
 		"the disks are not blank after %d rounds, still to do: %s", rounds, strings.Join(left, "; "))
