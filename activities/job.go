@@ -70,7 +70,7 @@ func gaveUp(err error) error {
 	if f.Remedy != "" {
 		remedy = f.Remedy + "; then retry"
 	}
-	return fault.Operator(remedy, "the job failed %d times, the last time because %w", maxJobs, f).WithTail(f.Tail)
+	return fault.Operator(remedy, "the job failed %d times, the last time because %s", maxJobs, f.Message).WithTail(f.Tail)
 }
 
 // jobKey is the key of the n-th job of a pass through a phase.

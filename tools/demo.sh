@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 
 starter=$PWD/bin/starter
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ironlot-demo.XXXXXX")
-export IRONLOT_HOME=$dir/state
 # Nothing of the caller's own settings gets into the demonstration.
-unset TEMPORAL_ADDRESS TEMPORAL_NAMESPACE TEMPORAL_PROFILE SSH_AUTH_SOCK || true
+for name in $(compgen -e | grep -E '^(TEMPORAL|SCW|IRONLOT)_|^SSH_AUTH_SOCK$'); do unset "$name"; done
+export IRONLOT_HOME=$dir/state
 mkdir -m 700 "$IRONLOT_HOME"
 pids=()
 
@@ -74,7 +74,6 @@ if [[ -n ${KEEP:-} ]]; then
 
 		  Web UI     http://127.0.0.1:$ui
 		  look       export IRONLOT_HOME=$IRONLOT_HOME; bin/starter status lab
-		  again      source $dir/lab/lab.env; bin/starter provision --batch $dir/lab/lot.yaml
 		  stop       kill -INT ${pids[*]}; rm -rf $dir
 	EOF
 	exit

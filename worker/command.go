@@ -48,7 +48,8 @@ configuration files of the tools that you have already:
   Scaleway   SCW_ACCESS_KEY, SCW_SECRET_KEY, SCW_PROFILE, SCW_CONFIG_PATH,
              SCW_API_URL
   SSH        IRONLOT_SSH_KEY (a private key file), else SSH_AUTH_SOCK
-  age        IRONLOT_IDENTITY (a file of age identities), else the one in
+  age        IRONLOT_IDENTITY (a file of age identities), else
+             IRONLOT_AGE_IDENTITY (the identities themselves), else the one in
              the state directory ($IRONLOT_HOME, ~/.local/state/ironlot)
 
 The SSH key must be registered with the provider. The identity opens what the
@@ -124,6 +125,9 @@ func publicKeys(identities []age.Identity) []string {
 // one of its own could open nothing.
 func (s *settings) identities() ([]age.Identity, error) {
 	file := s.identity
+	if text := os.Getenv(seal.EnvIdentity); file == "" && text != "" {
+		return seal.ParseIdentities(seal.EnvIdentity, text)
+	}
 	if file == "" {
 		h, err := home.Open(os.LookupEnv)
 		if err != nil {

@@ -45,7 +45,7 @@ func details(s run.Status) string {
 		}
 		fmt.Fprintf(&b, "**Erased:** %s\n\n", p.Erased)
 		if s.State == run.Stuck {
-			fmt.Fprintf(&b, "`starter retry %s %s` or `starter abort %s %s`\n\n", s.Node.Lot, s.Node.Name, s.Node.Lot, s.Node.Name)
+			fmt.Fprintf(&b, "`starter retry %[1]s %[2]s` (with `--batch lot.yaml` after a correction in the lot file) or `starter abort %[1]s %[2]s`\n\n", s.Node.Lot, s.Node.Name)
 		}
 	}
 	if s.Notice != "" {

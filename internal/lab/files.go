@@ -125,6 +125,7 @@ func (f *Fleet) Environment() []string {
 func (f *Fleet) environment() string {
 	var b strings.Builder
 	b.WriteString("# Source this file to talk to the simulated lab. The key opens nothing else.\n")
+	b.WriteString("unset SCW_PROFILE\n")
 	for _, line := range f.Environment() {
 		name, value, _ := strings.Cut(line, "=")
 		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))

@@ -196,6 +196,9 @@ func (o Options) check() (netip.Addr, error) {
 }
 
 func (f *Fleet) start(ctx context.Context) error {
+	if err := f.addressesFree(ctx); err != nil {
+		return err
+	}
 	if err := f.prepareDir(); err != nil {
 		return err
 	}
@@ -238,6 +241,23 @@ func (f *Fleet) newImages(ctx context.Context) (*images.Server, error) {
 		return nil, err
 	}
 	return images.NewFrom(dir, raw)
+}
+
+// addressesFree refuses addresses that somebody uses, another lab as a rule:
+// a machine that cannot listen would only seem to hang.
+func (f *Fleet) addressesFree(ctx context.Context) error {
+	for n := 1; n <= f.opts.Servers; n++ {
+		for _, port := range []int{f.opts.SSHPort, f.opts.TalosPort} {
+			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(f.address(n).String(), strconv.Itoa(port)))
+			if err != nil {
+				return fault.Operator("end the other lab or choose another base address", "the address of server %d of the lab is in use: %w", n, err)
+			}
+			if err := listener.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (f *Fleet) startAPI(ctx context.Context) error {

@@ -66,7 +66,7 @@ func (s *sparse) reserve(need int64, p []byte) error {
 
 func (s *sparse) short(free uint64) error {
 	return fault.Operator("use a smaller image or a server with more RAM",
-		"the image does not fit in the rescue system's RAM: %d MiB of data are staged, more is to come, and %d MiB are free, of which %d MiB are left to the system",
+		"the image does not fit in the rescue system's RAM: %d MiB of data are staged, more is to come, %d MiB are free, and the system itself keeps %d MiB",
 		s.data>>20, free>>20, reserve>>20)
 }
 
