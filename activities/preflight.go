@@ -17,6 +17,15 @@ import (
 // nothing. It reports all that is wrong at once.
 func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	b.step("checking config and server")
+	networks, err := a.provider.Networks(ctx, in.Node.Zone, in.Node.ServerID)
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	vlan, err := autoVLAN(in.Node, networks)
+	if err != nil {
+		return run.PhaseOutput{}, err
+	}
+	in.Facts.Preflight = &run.Checked{VLAN: vlan}
 	s, err := a.open(in)
 	if err != nil {
 		return run.PhaseOutput{}, err
@@ -26,10 +35,6 @@ func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) 
 		return run.PhaseOutput{}, err
 	}
 	found := []error{checkServer(in, server)}
-	networks, err := a.provider.Networks(ctx, in.Node.Zone, in.Node.ServerID)
-	if err != nil {
-		return run.PhaseOutput{}, err
-	}
 	found = append(found, checkVLANs(in.Node.ServerName, s.config.VLANs, networks), a.checkKeys(ctx))
 
 	b.step("looking at the image")
@@ -48,7 +53,7 @@ func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) 
 	}
 	facts.Preflight = &run.Checked{
 		ServerName: server.Name, Status: server.Status, BootType: string(server.BootType),
-		ImageSize: look.size, ImageFormat: look.format, VLANs: s.config.VLANs, Warnings: s.config.Warnings,
+		ImageSize: look.size, ImageFormat: look.format, VLANs: s.config.VLANs, VLAN: vlan, Warnings: s.config.Warnings,
 	}
 	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("server %s at %s fits the lot, image is %s", server.Name, facts.Address, look.format)}, nil
 }
@@ -99,6 +104,26 @@ func checkVLANs(server string, wanted []uint32, networks []provider.Network) err
 		}
 	}
 	return nil
+}
+
+// autoVLAN is the number for `vlan: auto`, zero without it: that of the one
+// private network that the server is attached to.
+func autoVLAN(node run.Node, networks []provider.Network) (uint32, error) {
+	if node.VLAN != run.VLANAuto {
+		return 0, nil
+	}
+	var have []string
+	for _, n := range networks {
+		if n.VLAN == 0 {
+			return 0, fault.Retry("private network %s of server %s has no VLAN number yet (%s)", n.ID, node.ServerName, n.Status)
+		}
+		have = append(have, fmt.Sprint(n.VLAN))
+	}
+	if len(networks) != 1 {
+		return 0, fault.Operator("attach exactly one private network at the provider, or write the VLAN number into the config",
+			"`vlan: auto` of server %s needs one private network, and its VLANs are: %s", node.ServerName, listOr(have, "none"))
+	}
+	return networks[0].VLAN, nil
 }
 
 func listOr(items []string, none string) string {

@@ -22,12 +22,30 @@ func (a *Activities) open(in run.PhaseInput) (*secrets, error) {
 	if err != nil {
 		return nil, err
 	}
+	lotPart, err := talos.ParseBundle(config)
+	if err != nil {
+		return nil, err
+	}
+	var own talos.Bundle
+	if in.Sealed.Own != "" {
+		data, err := seal.Open(in.Sealed.Own, a.identities...)
+		if err != nil {
+			return nil, err
+		}
+		if own, err = talos.ParseBundle(data); err != nil {
+			return nil, err
+		}
+	}
 	clientConfig, err := seal.Open(in.Sealed.Talosconfig, a.identities...)
 	if err != nil {
 		return nil, err
 	}
 	s := &secrets{}
-	if s.config, err = talos.Inspect(talos.Named{Name: "the machine config of " + in.Node.Name, Data: config}); err != nil {
+	var vlan uint32
+	if in.Facts.Preflight != nil {
+		vlan = in.Facts.Preflight.VLAN
+	}
+	if s.config, err = talos.Render(lotPart.Input(own, in.Node.Name, in.Node.Values(vlan))); err != nil {
 		return nil, err
 	}
 	if s.client, err = talos.ParseTalosconfig(clientConfig, ""); err != nil {

@@ -117,6 +117,7 @@ func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
 	if err != nil {
 		return in, err
 	}
+	in = in.Share()
 	payload, err := converter.GetDefaultDataConverter().ToPayload(in)
 	if err != nil {
 		return in, fmt.Errorf("the input of lot %s cannot be encoded: %w", l.Name, err)

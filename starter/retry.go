@@ -89,7 +89,8 @@ func (a *app) corrected(ctx context.Context, lotName, nodeName, path string) (*r
 	}
 	for i := range in.Nodes {
 		if in.Nodes[i].Node.Name == nodeName {
-			return &in.Nodes[i], nil
+			node := in.Node(i)
+			return &node, nil
 		}
 	}
 	return nil, refuse("add the node to it", "%s has no node %q", path, nodeName)

@@ -19,7 +19,7 @@ func CheckLot(ctx workflow.Context, in run.LotInput) (run.LotCheck, error) {
 		waiting.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer waiting.Done()
-			checked.Nodes[i] = checkNode(ctx, in.Nodes[i])
+			checked.Nodes[i] = checkNode(ctx, in.Node(i))
 		})
 	}
 	waiting.Wait(ctx)

@@ -93,7 +93,7 @@ func (l *lot) reports(ctx workflow.Context) {
 // ending a lot's workflow by force must not cut a disk's write in two.
 func (l *lot) runNode(ctx workflow.Context, i int) {
 	defer func() { l.running-- }()
-	in := l.in.Nodes[i]
+	in := l.in.Node(i)
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            in.Node.ID(),
 		TaskQueue:             run.TaskQueue,

@@ -55,6 +55,8 @@ type settings struct {
 	SystemDisk     diskSection  `yaml:"systemDisk"`
 	SecondaryDisks text         `yaml:"secondaryDisks"`
 	Delivery       text         `yaml:"delivery"`
+	VLAN           text         `yaml:"vlan"`
+	Values         []valueItem  `yaml:"values"`
 	Reprovision    flag         `yaml:"reprovision"`
 	Rescue         rescuePart   `yaml:"rescue"`
 	Boot           bootPart     `yaml:"boot"`
@@ -66,6 +68,13 @@ type nodeSection struct {
 	Name   text          `yaml:"name"`
 	Server serverSection `yaml:"server"`
 	settings
+}
+
+// valueItem is a value that configs may ask for by its name.
+type valueItem struct {
+	section
+	Name  text `yaml:"name"`
+	Value text `yaml:"value"`
 }
 
 type serverSection struct {

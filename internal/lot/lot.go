@@ -48,6 +48,9 @@ type Node struct {
 	Patches []string // paths, in the order in which they apply
 
 	configAt place
+	shared   int               // how many of the patches are the defaults'
+	values   map[string]string // of the defaults
+	own      map[string]string // the node's own values
 }
 
 // Load reads a lot file and checks all that can be checked without the

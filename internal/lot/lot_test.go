@@ -84,6 +84,7 @@ func TestLoad(t *testing.T) {
 		Disks:  run.DiskPolicy{System: run.DiskChoice{Smallest: true}, Secondary: run.Blank},
 		Rescue: run.Rescue{Port: 22}, TalosPort: 50000,
 		Timeouts: run.Timeouts{Write: 45 * time.Minute},
+		Boot:     run.BootPolicy{Reboots: 2, PowerCycles: 1},
 	}, cp.Run)
 
 	worker := l.Nodes[1]

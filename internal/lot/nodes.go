@@ -39,6 +39,8 @@ func (c *checker) node(base run.Node, defaults *settings, n *nodeSection) Node {
 	for _, t := range append(append([]text{}, defaults.Patches...), n.Patches...) {
 		node.Patches = append(node.Patches, c.file(t))
 	}
+	node.shared = len(defaults.Patches)
+	node.values, node.own = c.values(defaults.Values), c.values(n.Values)
 
 	disk := &n.SystemDisk
 	if !n.has("systemDisk") {
@@ -56,6 +58,30 @@ func (c *checker) node(base run.Node, defaults *settings, n *nodeSection) Node {
 		c.warn("rescue.port or talosPort differ from 22 and 50000, which every real server uses")
 	}
 	return node
+}
+
+// values gives the values that configs may ask for, by name.
+func (c *checker) values(items []valueItem) map[string]string {
+	values := map[string]string{}
+	for i := range items {
+		item := &items[i]
+		if item.keys == nil {
+			continue
+		}
+		name := c.must(&item.section, "name", "name: rack", item.Name)
+		c.must(&item.section, "value", `value: "12"`, item.Value)
+		switch _, twice := values[name]; {
+		case !item.Name.set:
+		case checkLabel(name, 40) != nil:
+			c.add(item.Name.place, "must be lower-case letters, digits and hyphens, at most 40, not %s", quote(name))
+		case (run.Node{VLAN: run.VLANAuto}).Values(0)[name] != "" || name == "name" || name == "lot" || name == "zone":
+			c.add(item.Name.place, "is a value that every node has already; choose another name")
+		case twice:
+			c.add(item.Name.place, "is there twice; keep one")
+		}
+		values[name] = item.Value.value
+	}
+	return values
 }
 
 // server checks ID and name of the rented server.
@@ -87,6 +113,12 @@ func (c *checker) common(node *run.Node, s *settings) {
 	if t := s.Delivery; t.set {
 		c.check(t.place, checkWord(t.value, []string{string(run.ByMaintenance), string(run.ByState)}))
 		node.Delivery = run.Delivery(t.value)
+	}
+	if t := s.VLAN; t.set {
+		if t.value != run.VLANAuto {
+			c.add(t.place, "must be auto, not %s; a number belongs into the config", quote(t.value))
+		}
+		node.VLAN = t.value
 	}
 	if s.Reprovision.set {
 		node.Reprovision = s.Reprovision.value

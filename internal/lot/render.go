@@ -17,7 +17,7 @@ type Rendered struct {
 	Warnings []string // of the lot and of its configs, one sentence each
 
 	nodes       []run.Node
-	configs     []*talos.Rendered
+	parts       []parts
 	talosconfig []byte
 }
 
@@ -47,7 +47,7 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		for _, w := range config.Warnings {
 			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
 		}
-		out.nodes, out.configs = append(out.nodes, n.Run), append(out.configs, config)
+		out.nodes, out.parts = append(out.nodes, n.Run), append(out.parts, n.parts(files))
 	}
 	if err := j.err(); err != nil {
 		return nil, err
@@ -82,22 +82,22 @@ func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
 
 // render makes one node's machine config, or notes why not.
 func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered {
-	read := func(path string) talos.Named {
-		if file, ok := files[path]; ok {
-			return file
+	read := func(path string) {
+		if _, ok := files[path]; ok {
+			return
 		}
 		data, err := readFile(path)
 		if err != nil {
 			j.note(n.configAt, fmt.Errorf("%s: %w", path, err))
 		}
 		files[path] = talos.Named{Name: path, Data: data}
-		return files[path]
 	}
-	in := talos.RenderInput{Base: read(n.Config), Hostname: n.Run.Name}
+	read(n.Config)
 	for _, patch := range n.Patches {
-		in.Patches = append(in.Patches, read(patch))
+		read(patch)
 	}
-	config, err := talos.Render(in)
+	p := n.parts(files)
+	config, err := talos.Render(p.shared.Input(p.own, n.Run.Name, n.Run.Values(0)))
 	j.note(n.configAt, err)
 	return config
 }
@@ -116,19 +116,57 @@ func (j *journal) note(at place, err error) {
 	j.add(at, "%s", strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// Seal gives the runs' input: what is secret passes through seal first.
+// parts is what a node's config is made of.
+type parts struct {
+	key         string // equal for nodes with equal shared parts
+	shared, own talos.Bundle
+}
+
+// parts tells what the node shares with others from what is its own.
+func (n *Node) parts(files map[string]talos.Named) parts {
+	base := files[n.Config]
+	p := parts{key: n.Config, shared: talos.Bundle{Base: &base, Values: n.values}, own: talos.Bundle{Values: n.own}}
+	for i, path := range n.Patches {
+		if i < n.shared {
+			p.shared.Patches = append(p.shared.Patches, files[path])
+		} else {
+			p.own.Patches = append(p.own.Patches, files[path])
+		}
+	}
+	return p
+}
+
+// Seal gives the runs' input: what is secret passes through seal first. What
+// several nodes share is sealed once, and their inputs have it in common.
 func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.NodeInput, error) {
 	talosconfig, err := seal(r.talosconfig)
 	if err != nil {
 		return nil, fmt.Errorf("the talosconfig cannot be sealed: %w", err)
 	}
+	part := func(b talos.Bundle) (string, error) {
+		data, err := b.Encode()
+		if err != nil {
+			return "", err
+		}
+		return seal(data)
+	}
+	shared := map[string]string{}
 	inputs := make([]run.NodeInput, len(r.nodes))
 	for i, node := range r.nodes {
-		config, err := seal(r.configs[i].Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)
+		p := r.parts[i]
+		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig}
+		if sealed.Config == "" {
+			if sealed.Config, err = part(p.shared); err != nil {
+				return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)
+			}
+			shared[p.key] = sealed.Config
 		}
-		inputs[i] = run.NodeInput{Node: node, Sealed: run.Sealed{Config: config, Talosconfig: talosconfig}}
+		if !p.own.Empty() {
+			if sealed.Own, err = part(p.own); err != nil {
+				return nil, fmt.Errorf("the patches of node %s cannot be sealed: %w", node.Name, err)
+			}
+		}
+		inputs[i] = run.NodeInput{Node: node, Sealed: sealed}
 	}
 	return inputs, nil
 }

@@ -3,8 +3,10 @@ package lot_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +43,9 @@ func TestRenderAndSeal(t *testing.T) {
 
 	// What the workers open must be whole: the config under its name, and a
 	// talosconfig of the one context alone.
-	config, err := talos.Inspect(talos.Named{Name: "config", Data: []byte(clear[1])})
+	shared, err := talos.ParseBundle([]byte(clear[1]))
+	require.NoError(t, err)
+	config, err := talos.Render(shared.Input(talos.Bundle{}, inputs[0].Node.Name, inputs[0].Node.Values(0)))
 	require.NoError(t, err)
 	require.Equal(t, "node-1", config.Hostname)
 	require.Equal(t, "controlplane", config.MachineType)
@@ -119,4 +123,56 @@ func TestSealFails(t *testing.T) {
 	inputs, err := rendered.Seal(func([]byte) (string, error) { return "", broken })
 	require.ErrorIs(t, err, broken)
 	require.Nil(t, inputs)
+}
+
+// TestSealOnce: what nodes share is sealed once, what is a node's own apart,
+// and a worker makes of it what the starter has checked.
+func TestSealOnce(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 4)
+	dir := filepath.Dir(path)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	edited := strings.Replace(string(text), "defaults:\n", "defaults:\n  patches: [shared.yaml]\n  values: [{name: rack, value: \"7\"}]\n", 1)
+	edited = strings.Replace(edited, "  - name: node-3\n", "  - name: node-3\n    patches: [own.yaml]\n    values: [{name: rack, value: \"9\"}]\n", 1)
+	path2 := filepath.Join(dir, "rack.yaml")
+	require.NoError(t, os.WriteFile(path2, []byte(edited), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shared.yaml"), []byte("machine:\n  nodeLabels: {rack: \"${ironlot.rack}\", node: \"${ironlot.name}\"}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "own.yaml"), []byte("machine:\n  nodeLabels: {own: \"${ironlot.server.name}\"}\n"), 0o600))
+
+	l, err := lot.Load(path2)
+	require.NoError(t, err)
+	rendered, err := l.Render(t.Context())
+	require.NoError(t, err)
+	var clear []string
+	inputs, err := rendered.Seal(func(plaintext []byte) (string, error) {
+		clear = append(clear, string(plaintext))
+		return fmt.Sprint(len(clear) - 1), nil
+	})
+	require.NoError(t, err)
+	require.Len(t, clear, 4, "the talosconfig, two bases, one node's own")
+	open := func(i string) talos.Bundle {
+		if i == "" {
+			return talos.Bundle{}
+		}
+		n, err := strconv.Atoi(i)
+		require.NoError(t, err)
+		b, err := talos.ParseBundle([]byte(clear[n]))
+		require.NoError(t, err)
+		return b
+	}
+	for i, in := range inputs {
+		config, err := talos.Render(open(in.Sealed.Config).Input(open(in.Sealed.Own), in.Node.Name, in.Node.Values(0)))
+		require.NoError(t, err)
+		require.Contains(t, string(config.Bytes), "node: "+in.Node.Name)
+		rack := "7"
+		if i == 2 {
+			rack = "9"
+			require.Contains(t, string(config.Bytes), "own: metal-3")
+		}
+		require.Contains(t, string(config.Bytes), `rack: "`+rack+`"`)
+		require.Equal(t, i == 2, in.Sealed.Own != "")
+	}
+	require.Equal(t, inputs[1].Sealed.Config, inputs[2].Sealed.Config)
+	require.NotEqual(t, inputs[0].Sealed.Config, inputs[1].Sealed.Config)
 }

@@ -29,6 +29,7 @@ type Checked struct {
 	ImageSize   int64    `json:"imageSize,omitempty"` // bytes of the download, -1 unknown
 	ImageFormat string   `json:"imageFormat,omitempty"`
 	VLANs       []uint32 `json:"vlans,omitempty"`
+	VLAN        uint32   `json:"vlan,omitempty"` // of the one private network, for `vlan: auto`
 	Warnings    []string `json:"warnings,omitempty"`
 	// Config is set by a dry run alone.
 	Config *ConfigPlan `json:"config,omitempty"`

@@ -3,7 +3,10 @@
 // stands. Nothing in this package is secret: every value may be shown.
 package run
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Phase is one of the steps that take a rented server to a Ready node.
 type Phase string
@@ -50,6 +53,7 @@ type Node struct {
 	Disks       DiskPolicy `json:"disks"`
 	Rescue      Rescue     `json:"rescue"`
 	Delivery    Delivery   `json:"delivery,omitempty"` // empty: maintenance
+	VLAN        string     `json:"vlan,omitempty"`     // auto, or empty: the config says it
 	TalosPort   int        `json:"talosPort"`          // 50000 on every real node
 	Reprovision bool       `json:"reprovision,omitempty"`
 	Timeouts    Timeouts   `json:"timeouts"`
@@ -130,7 +134,30 @@ type Timeouts struct {
 }
 
 // Sealed is what a run carries encrypted to the workers (age, ASCII armor).
+// Nodes of a lot have equal values where they share what is in them.
 type Sealed struct {
-	Config      string `json:"config"`      // the rendered machine config
-	Talosconfig string `json:"talosconfig"` // the cluster's client config
+	Config      string `json:"config"`        // base config and the lot's patches
+	Own         string `json:"own,omitempty"` // the node's own patches and values
+	Talosconfig string `json:"talosconfig"`   // the cluster's client config
+}
+
+// VLANAuto, as a node's VLAN, stands for the one private network that the
+// server is attached to.
+const VLANAuto = "auto"
+
+// VLANName is the value that the number takes the place of in a config:
+// ${ironlot.vlan}.
+const VLANName = "vlan"
+
+// Values are what a node's config may ask for by ${ironlot.NAME}, besides the
+// lot file's own values. Without a known VLAN it stands as 1, which is only
+// good to check a config.
+func (n Node) Values(vlan uint32) map[string]string {
+	values := map[string]string{
+		"name": n.Name, "lot": n.Lot, "zone": n.Zone, "server.id": n.ServerID, "server.name": n.ServerName,
+	}
+	if n.VLAN == VLANAuto {
+		values[VLANName] = strconv.Itoa(int(max(vlan, 1)))
+	}
+	return values
 }

@@ -102,6 +102,8 @@ type LotInput struct {
 	Lot      string      `json:"lot"`
 	Parallel int         `json:"parallel"` // nodes at work at once, 0: all
 	Nodes    []NodeInput `json:"nodes"`
+	// Shared holds sealed values of several nodes, see Share.
+	Shared map[string]string `json:"shared,omitempty"`
 }
 
 // LotStatus answers the query "status" of ProvisionLot and is its result.

@@ -2,6 +2,7 @@ package talos
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
@@ -23,6 +24,8 @@ type RenderInput struct {
 	Base     Named
 	Patches  []Named // applied in order: strategic merge or JSON 6902
 	Hostname string  // empty: the config decides
+	// Values take the place of ${ironlot.NAME} in base and patches.
+	Values map[string]string
 }
 
 // Render makes a node's machine config: the base, the patches in order, the
@@ -32,6 +35,7 @@ func Render(in RenderInput) (rendered *Rendered, err error) {
 	origin := place(in.Base.Name, in.Patches)
 	defer guard(origin, &err)
 
+	in.Patches = slices.Clone(in.Patches)
 	base, patches, err := load(in)
 	if err != nil {
 		return nil, err
@@ -54,6 +58,24 @@ func Render(in RenderInput) (rendered *Rendered, err error) {
 
 // load reads the base and all patches and reports their mistakes together.
 func load(in RenderInput) (config.Provider, []configpatcher.Patch, error) {
+	var problems []error
+	base, err := expand(in.Base, in.Values)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	in.Base = base
+	for i, named := range in.Patches {
+		if in.Patches[i], err = expand(named, in.Values); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if problems != nil {
+		return nil, nil, errors.Join(problems...)
+	}
+	return loadExpanded(in)
+}
+
+func loadExpanded(in RenderInput) (config.Provider, []configpatcher.Patch, error) {
 	var problems []error
 	base, err := parse(in.Base)
 	if err != nil {

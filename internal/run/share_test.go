@@ -1,0 +1,43 @@
+package run_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+func TestShare(t *testing.T) {
+	t.Parallel()
+	in := run.LotInput{Lot: "l", Nodes: []run.NodeInput{
+		{Node: run.Node{Name: "a"}, Sealed: run.Sealed{Config: "cp", Talosconfig: "tc"}},
+		{Node: run.Node{Name: "b"}, Sealed: run.Sealed{Config: "worker", Own: "b's", Talosconfig: "tc"}},
+		{Node: run.Node{Name: "c"}, Sealed: run.Sealed{Config: "worker", Own: "c's", Talosconfig: "tc"}},
+	}}
+	shared := in.Share()
+	require.Len(t, shared.Shared, 2)
+	require.Equal(t, "cp", shared.Nodes[0].Sealed.Config, "one node's own stays where it is")
+	require.Equal(t, "tc", in.Nodes[0].Sealed.Talosconfig, "the input is not changed")
+	data, err := json.Marshal(shared)
+	require.NoError(t, err)
+	var back run.LotInput
+	require.NoError(t, json.Unmarshal(data, &back))
+	for i, want := range in.Nodes {
+		require.Equal(t, want, back.Node(i))
+		require.Equal(t, want, in.Node(i), "one that shares nothing works as well")
+	}
+	require.Equal(t, shared, shared.Share(), "twice is once")
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	n := run.Node{Name: "n", Lot: "l", Zone: "z", ServerID: "i", ServerName: "s"}
+	require.NotContains(t, n.Values(7), "vlan")
+	n.VLAN = run.VLANAuto
+	for vlan, want := range map[uint32]uint32{0: 1, 7: 7} {
+		require.Equal(t, map[string]string{"name": "n", "lot": "l", "zone": "z", "server.id": "i", "server.name": "s", "vlan": fmt.Sprint(want)}, n.Values(vlan))
+	}
+}
