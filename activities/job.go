@@ -40,7 +40,9 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		status, err := a.attach(ctx, b, in, jobKey(in, n), spec)
 		switch {
 		case errors.Is(err, rescue.ErrTransport) && ctx.Err() == nil:
-			b.step("connection lost, the job goes on: connecting again")
+			if err := cutOff(ctx, b, in, bound(ctx), err); err != nil {
+				return jobEnd{}, err
+			}
 			continue
 		case err != nil:
 			return jobEnd{}, err
@@ -61,6 +63,17 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		}
 		n++
 	}
+}
+
+// cutOff waits a moment after a connection broke under a job that goes on. One
+// that breaks again and again is a person's matter once the phase's time is up.
+func cutOff(ctx context.Context, b *beat, in run.PhaseInput, until time.Time, broken error) error {
+	if time.Now().After(until) {
+		return fault.Operator("check the network between the worker and the server, then retry: the job is attached to if it is still there",
+			"the connection to server %s kept breaking until the phase's time was up: %w", in.Node.ServerName, broken)
+	}
+	b.step("connection lost, the job goes on: connecting again")
+	return sleep(ctx, machinePoll)
 }
 
 // gaveUp hands a job that always fails to a person, in its own words.

@@ -59,7 +59,7 @@ func tail(path string, from int64) string {
 	data, _ := io.ReadAll(io.NewSectionReader(file, from, most))
 	text := strings.TrimSpace(string(data))
 	if text == "" {
-		return "(nothing)"
+		return "(nothing, as when the disk is full)"
 	}
 	lines := strings.Split(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
