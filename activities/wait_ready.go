@@ -26,7 +26,7 @@ func (a *Activities) waitReady(ctx context.Context, b *beat, in run.PhaseInput) 
 	limited, cancel := context.WithDeadline(ctx, bound(ctx))
 	defer cancel()
 	ready, err := talos.WaitReady(limited, talosAddr(in), s.client, talos.ReadyOptions{
-		Hold: readyHold,
+		Hold: readyHold, Worker: s.config.MachineType == "worker",
 		Report: func(conditions []string) {
 			unmet = conditions
 			step := "Ready, watching that it stays so"

@@ -26,6 +26,7 @@ const (
 type ReadyOptions struct {
 	Hold         time.Duration        // how long it must stay Ready
 	ForeignGrace time.Duration        // how long another certificate is normal; zero: 3 minutes
+	Worker       bool                 // the node is a worker, whose API opens late
 	Report       func(unmet []string) // called with what is missing, whenever that changes
 }
 
@@ -67,7 +68,7 @@ func (c *Client) WatchReady(ctx context.Context, opts ReadyOptions) (run.NodeRea
 			// The end of the wait ends the connection too, and often first:
 			// what was missing before is the reason, not that.
 		case <-time.After(reconnectDelay):
-			w.report([]string{"api: " + err.Error()})
+			w.report([]string{"api: " + err.Error() + w.hint(err)})
 		}
 	}
 }
@@ -78,6 +79,7 @@ type readyWatch struct {
 	opts         ReadyOptions
 	unmet        []string // as reported last
 	reported     bool
+	connected    bool // the node has answered
 	foreignSince time.Time
 }
 
@@ -100,6 +102,15 @@ func (w *readyWatch) final(err error) error {
 		"%s has shown another cluster's certificate for %s: %w", w.client.addr, w.opts.ForeignGrace, ErrForeignIdentity)
 }
 
+// hint says what keeps a worker's API closed from the start: it has its
+// certificate from a control plane.
+func (w *readyWatch) hint(err error) string {
+	if !w.opts.Worker || w.connected || errors.Is(err, ErrForeignIdentity) {
+		return ""
+	}
+	return "; a worker opens it only when it has reached trustd of a control plane (port 50001): look at its VLAN, the firewall and the cluster's endpoint"
+}
+
 // report tells what is missing, when that has changed.
 func (w *readyWatch) report(unmet []string) {
 	if w.reported && slices.Equal(unmet, w.unmet) {
@@ -120,7 +131,7 @@ func (w *readyWatch) follow(ctx context.Context) (run.NodeReady, error) {
 	if err := w.client.watch(ctx, events); err != nil {
 		return run.NodeReady{}, w.client.explain(err)
 	}
-	w.foreignSince = time.Time{}
+	w.foreignSince, w.connected = time.Time{}, true
 
 	var seen snapshot
 	var held <-chan time.Time // runs while nothing is missing
