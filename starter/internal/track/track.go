@@ -171,11 +171,13 @@ func (t *Tracker) load(ctx context.Context, runID string) error {
 
 // ask gets a workflow's status into out: its result when it has completed,
 // else its answer to the query. Nothing is asked, and nothing is fresh, while
-// its history has not grown; answered is false when nobody answered.
+// its history has not grown; answered is false when nobody answered. A query
+// that no worker answered is put off for a while; a result needs no worker.
 func (t *Tracker) ask(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse, m *memory, out any) (fresh, answered bool) {
 	info := d.GetWorkflowExecutionInfo()
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	if m.runID == runID && !m.failedAt.IsZero() && time.Since(m.failedAt) < retryQueries {
+	completed := info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	if !completed && m.runID == runID && !m.failedAt.IsZero() && time.Since(m.failedAt) < retryQueries {
 		return false, false
 	}
 	if m.runID == runID && m.length == info.GetHistoryLength() && m.failedAt.IsZero() {
@@ -184,7 +186,7 @@ func (t *Tracker) ask(ctx context.Context, d *workflowservice.DescribeWorkflowEx
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var err error
-	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+	if completed {
 		err = t.client.GetWorkflow(ctx, id, runID).Get(ctx, out)
 	} else {
 		var answer converter.EncodedValue
