@@ -95,6 +95,7 @@ func (n *Node) ended(s enumspb.WorkflowExecutionStatus) {
 	}
 	n.State = run.Aborted
 	if n.Reason == "" {
-		n.Reason = fmt.Sprintf("the run's workflow was ended from outside (%s)", s)
+		n.Reason = fmt.Sprintf("the run's workflow was ended from outside (%s) and left the server as it was, maybe with a job at work; "+
+			"provisioning the server again takes it over", s)
 	}
 }
