@@ -68,13 +68,36 @@ func (s *stack) arguments() (stop func() string) {
 	return func() string { cancel(); done.Wait(); return seen.String() }
 }
 
+// TestNothingSecretInClear looks everywhere after runs of both deliveries, good
+// ones and ones that fail where they hold the config.
 func TestNothingSecretInClear(t *testing.T) {
 	t.Parallel()
-	s := newStack(t, lab.Options{Servers: 2})
+	for name, c := range map[string]struct {
+		fault string // empty: all nodes become Ready
+		edit  func(*run.Node)
+	}{
+		"maintenance":                 {"", nil},
+		"state":                       {"", byState},
+		"state, the disk fails":       {"write-error", byState},
+		"maintenance, foreign config": {"foreign-config", func(n *run.Node) { n.Timeouts.Apply = 10 * time.Second }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := lab.Options{Servers: 2}
+			if c.fault != "" {
+				options = lab.Options{Servers: 1, Faults: faults(t, c.fault)}
+			}
+			nothingSecretInClear(t, newStack(t, options), c.edit, c.fault == "")
+		})
+	}
+}
+
+func nothingSecretInClear(t *testing.T, s *stack, edit func(*run.Node), good bool) {
+	t.Helper()
 	config := s.workerConfig()
 	s.startWorker()
 	stopArguments := s.arguments()
-	inputs := s.inputs(nil)
+	inputs := s.inputs(edit)
 	started := s.startLot(inputs)
 
 	// The rescue password is there only while the server is in rescue.
@@ -90,6 +113,11 @@ func TestNothingSecretInClear(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
+	if !good {
+		id := inputs[0].Node.ID()
+		s.waitFor(id, run.Stuck, "")
+		s.abort(id)
+	}
 	require.NoError(t, started.Get(ctx, nil))
 
 	places := map[string]string{"the worker's log at debug": s.log.String(), "processes' arguments": stopArguments()}
@@ -106,7 +134,11 @@ func TestNothingSecretInClear(t *testing.T) {
 		}
 	}
 	for _, in := range inputs {
-		require.Equal(t, run.Ready, s.status(in.Node.ID()).State)
+		want := run.Ready
+		if !good {
+			want = run.Aborted
+		}
+		require.Equal(t, want, s.status(in.Node.ID()).State)
 	}
 	require.GreaterOrEqual(t, len(places), logs+len(inputs), "commands were recorded")
 	for place, text := range places {

@@ -214,7 +214,7 @@ func (s *stack) startLot(inputs []run.NodeInput) client.WorkflowRun {
 	s.t.Helper()
 	r, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
 		ID: run.LotID(inputs[0].Node.Lot), TaskQueue: run.TaskQueue, WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, run.WorkflowLot, run.LotInput{Lot: inputs[0].Node.Lot, Nodes: inputs})
+	}, run.WorkflowLot, run.LotInput{Lot: inputs[0].Node.Lot, Nodes: inputs}.Share())
 	require.NoError(s.t, err)
 	return r
 }

@@ -44,7 +44,7 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		if client != nil {
 			j.note(l.talosconfigAt, client.MatchesConfig(config))
 		}
-		for _, w := range config.Warnings {
+		for _, w := range n.lint(config) {
 			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
 		}
 		out.nodes, out.parts = append(out.nodes, n.Run), append(out.parts, n.parts(files))
@@ -114,6 +114,16 @@ func (j *journal) note(at place, err error) {
 		return
 	}
 	j.add(at, "%s", strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// lint gives the warnings of a config, and those about how it fits the lot.
+func (n *Node) lint(config *talos.Rendered) []string {
+	warnings := append(config.Warnings, config.VersionTraps(n.Run.Image.URL)...)
+	if len(config.UserVolumes) > 0 && n.Run.Disks.Secondary == run.Keep {
+		warnings = append(warnings, fmt.Sprintf("the config has the user volume %s, which needs a disk with free room, and secondaryDisks: keep leaves the old content on all but the system disk",
+			strings.Join(config.UserVolumes, ", ")))
+	}
+	return warnings
 }
 
 // parts is what a node's config is made of.

@@ -27,11 +27,14 @@ type Rendered struct {
 	VLANs         []uint32
 	Endpoint      string // of the Kubernetes API
 	ClusterName   string
-	CAFingerprint string // SHA-256 of the certificate of machine.ca, hex
+	CAFingerprint string   // SHA-256 of the certificate of machine.ca, hex
+	UserVolumes   []string // names of the volumes that Talos makes on other disks
 	Warnings      []string
 
 	origin string
 	cas    []*x509.Certificate // every CA whose clients the node lets in
+
+	multidocNetwork bool // it has network documents of Talos 1.12 and later
 }
 
 // String names the config without its content.
@@ -82,6 +85,10 @@ func Inspect(in Named) (rendered *Rendered, err error) {
 		Endpoint: cfg.Cluster().Endpoint().Redacted(), ClusterName: cfg.Cluster().Name(),
 		Warnings: append(warnings, traps(cfg)...), origin: in.Name, cas: cas,
 	}
+	for _, volume := range cfg.UserVolumeConfigs() {
+		r.UserVolumes = append(r.UserVolumes, volume.Name())
+	}
+	r.multidocNetwork = hostnameDocument(cfg) != nil || len(cfg.NetworkCommonLinkConfigs()) > 0
 	if cfg.Machine().Security().IssuingCA() != nil {
 		r.CAFingerprint = fingerprint(cas[0])
 	}

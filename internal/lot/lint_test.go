@@ -1,0 +1,50 @@
+package lot_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/lot/lottest"
+)
+
+// TestWarningsOfTheLot: what only lot and config together tell.
+func TestWarningsOfTheLot(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 1) // its node keeps its other disks
+	dir := filepath.Dir(path)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	edited := strings.Replace(string(text), "127.0.0.1:9/", "127.0.0.1:9/v1.14.1/", 1)
+	edited = strings.Replace(edited, "defaults:\n", "defaults:\n  patches: [longhorn.yaml]\n", 1)
+	require.NoError(t, os.WriteFile(path, []byte(edited), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "longhorn.yaml"), []byte("apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: longhorn\nprovisioning:\n  diskSelector:\n    match: \"!system_disk\"\n  minSize: 1GiB\n"), 0o600))
+	l, err := lot.Load(path)
+	require.NoError(t, err)
+	rendered, err := l.Render(t.Context())
+	require.NoError(t, err)
+	warnings := strings.Join(rendered.Warnings, "\n")
+	require.Contains(t, warnings, "node-1: the image is of Talos v1.14")
+	require.Contains(t, warnings, "node-1: the config has the user volume longhorn")
+}
+
+// TestConfigTooLongForState is refused while nothing is touched.
+func TestConfigTooLongForState(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 1)
+	dir := filepath.Dir(path)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	edited := strings.Replace(string(text), "defaults:\n", "defaults:\n  delivery: state\n  patches: [long.yaml]\n", 1)
+	require.NoError(t, os.WriteFile(path, []byte(edited), 0o600))
+	long := "machine:\n  env:\n    A: " + strings.Repeat("x", 600<<10) + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "long.yaml"), []byte(long), 0o600))
+	l, err := lot.Load(path)
+	require.NoError(t, err)
+	_, err = l.Render(t.Context())
+	require.ErrorContains(t, err, "STATE is made for at most 524288; make it smaller, or use `delivery: maintenance`")
+}
