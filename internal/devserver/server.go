@@ -64,6 +64,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Options are what the server was started with.
+func (s *Server) Options() Options { return s.options }
+
 // Address is that of the API, host:port.
 func (s *Server) Address() string { return join(s.options.Host, s.options.Port) }
 
@@ -91,6 +94,13 @@ func (s *Server) Stop() error {
 		<-s.exited
 		return fault.Retry("Temporal's server did not stop within %s and was killed", stopTime)
 	}
+}
+
+// Kill ends the server at once, as a crash does. Its database keeps what it
+// had answered to.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Kill() // it may be gone already
+	<-s.exited
 }
 
 // portsFree refuses ports that are none, or that somebody listens on: the

@@ -30,8 +30,8 @@ type Options struct {
 	// Without it such a machine has no network service at all.
 	Talos Talos
 	// Hold is called where the machine is about to do something, and may
-	// block: "inspect", "disk write", "stage", "reset" of the agent's host,
-	// and "keep config" of Talos. May be nil.
+	// block: "inspect", "disk write", "stage" and "reset" of the agent's
+	// host. May be nil.
 	Hold func(point string)
 	// Log gets each line of the machine's console; may be nil.
 	Log func(line string)

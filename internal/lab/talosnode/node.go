@@ -173,6 +173,9 @@ func (n *Node) foreign() (config.Provider, error) {
 
 // keep writes the config to STATE.
 func (n *Node) keep(cfg config.Provider) error {
+	if n.opts.Hold != nil {
+		n.opts.Hold("keep config")
+	}
 	if n.opts.Faults.StateReadOnly {
 		return errors.New("formatting STATE failed, the config is not kept")
 	}

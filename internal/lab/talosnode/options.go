@@ -22,7 +22,7 @@ type Options struct {
 	Trustd  *Trustd                 // the control planes that the node can reach; nil: none
 	VLANs   func() []uint32         // the private networks of the server; nil: not compared
 	Wire    func(net.Conn) net.Conn // takes each connection; nil: as it is
-	Hold    func(point string)      // called before the node becomes Ready ("ready"), may block; nil: not
+	Hold    func(point string)      // called before a config is kept ("keep config") and before the node becomes Ready ("ready"); may block; nil: not
 	Refuse  bool                    // while no API is served connections are refused, not reset
 	Log     func(msg string)        // the console; nil: nothing. Never a secret.
 }
