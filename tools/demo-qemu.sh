@@ -49,7 +49,6 @@ done
 
 bin/starter provision --batch "$dir/lab/lot.yaml" --yes
 bin/starter status
-echo "Web UI: http://127.0.0.1:${UI_PORT:-8243}"
 if [ -n "${KEEP:-}" ]; then
 	echo "everything stays up until Ctrl-C; source $dir/lab/lab.env and set IRONLOT_HOME=$IRONLOT_HOME to use it"
 	trap : INT
