@@ -58,8 +58,9 @@ func TestFailure5RAID(t *testing.T) {
 // arrays are there again, and make an ex-member of the disk.
 func (s *stack) arraysComeBack(h *hand) *hand {
 	h.do("sgdisk --backup=/dev/shm/table " + h.disk(2) + "; wipefs -af " + h.disk(2) + "; sgdisk --load-backup=/dev/shm/table " + h.disk(2))
-	h.do("umount /mnt; swapoff -a; m=$(readlink -f /dev/md/*swap* /dev/disk/by-id/md-name-delivered:swap | grep '/dev/md' | head -1); p=" +
-		partition(h.disk(2), 3) + "; mdadm $m --fail $p --remove $p") // an ex-member with its superblock
+	// An ex-member keeps its superblock.
+	h.do("umount /mnt; swapoff -a; mdadm /dev/disk/by-id/md-name-delivered:swap --fail " + partition(h.disk(2), 3) + " --remove failed")
+	h.do("mdadm --examine " + partition(h.disk(2), 3))
 	h = s.rescueByHand()
 	require.Contains(s.t, h.do("cat /proc/mdstat"), "active raid1", "the arrays came back")
 	return h
