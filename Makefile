@@ -57,3 +57,4 @@ clean: ## Remove what was built
 
 histories: build temporal ## Record new histories for the replay tests
 	$(GO) test ./tests -run '^TestHistories$$' -record
+	$(GO) test ./tests/crash -run '^TestMatrix$$/^worker_killed_during$$' -record

@@ -21,9 +21,6 @@ const (
 	// knock bounds one try to open a TCP connection: a machine that comes up
 	// between two SYNs is seen by the next try rather than by TCP's backoff.
 	knock = 2 * time.Second
-	// lostAfter is how long a machine may be out of reach before its rescue
-	// boot is given up. Networks are away for minutes and come back.
-	lostAfter = 5 * time.Minute
 	// defaultRescueUser is the provider's documented user of its rescue
 	// system, for answers that do not name one.
 	defaultRescueUser = "rescue"
@@ -111,7 +108,7 @@ func (a *Activities) connectPinned(ctx context.Context, b *beat, in run.PhaseInp
 		if !passing(err) {
 			return nil, err
 		}
-		if away := time.Since(began); away > lostAfter {
+		if away := time.Since(began); away > in.Node.Timeouts.UnreachableOr() {
 			return nil, fault.Lost("server %s has not answered SSH for %s: %w", in.Node.ServerName, away.Round(time.Second), err)
 		}
 		b.step("waiting for the server to answer SSH again")

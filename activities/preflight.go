@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
@@ -143,20 +144,55 @@ func (a *Activities) checkKeys(ctx context.Context) error {
 	return err
 }
 
-// checkNotLive refuses a server that is a configured Talos node, unless the
-// lot says that it is provisioned again.
+// Looks at the Talos port before a server counts as no live node: a single
+// answer may be lost, and a live node that is taken for a dead one is erased.
+const (
+	liveLooks = 3
+	liveEvery = 2 * time.Second
+)
+
+// checkNotLive refuses a server that is a configured Talos node, or may be
+// one, unless the lot says that it is provisioned again. The node that this
+// run itself has booted is none: what is left to do does not erase it.
 func (a *Activities) checkNotLive(ctx context.Context, in run.PhaseInput, s *secrets) error {
-	seen, err := talos.Probe(ctx, talosAddr(in))
-	if err != nil || seen.State != talos.Configured || in.Node.Reprovision {
+	if in.Node.Reprovision || in.Facts.Booted != nil {
+		return nil
+	}
+	seen, err := lookLive(ctx, talosAddr(in))
+	if err != nil {
 		return err
 	}
-	whose := "some Talos cluster"
-	if c, err := talos.Dial(ctx, talosAddr(in), s.client); err == nil {
-		whose = "this lot's cluster"
-		_ = c.Close()
+	const remedy = "take it out of the cluster first, or say `reprovision: true` for it in the lot file if it may be erased"
+	switch seen {
+	case talos.Configured:
+		whose := "some Talos cluster"
+		if c, err := talos.Dial(ctx, talosAddr(in), s.client); err == nil {
+			whose = "this lot's cluster"
+			_ = c.Close()
+		}
+		return fault.Operator(remedy, "server %s is a live, configured member of %s", in.Node.ServerName, whose)
+	case talos.Resetting:
+		return fault.Operator(remedy, "server %s resets every connection to its Talos API, as a configured node does that cannot reach its control plane", in.Node.ServerName)
+	default:
+		return nil
 	}
-	return fault.Operator("take it out of the cluster first, or say `reprovision: true` for it in the lot file if it may be erased",
-		"server %s is a live, configured member of %s", in.Node.ServerName, whose)
+}
+
+// lookLive looks until the answer is sure, and gives the last one otherwise.
+func lookLive(ctx context.Context, addr string) (talos.APIState, error) {
+	for look := 1; ; look++ {
+		seen, err := talos.Probe(ctx, addr)
+		if err != nil {
+			return "", err
+		}
+		doubtful := seen.State == talos.Resetting || seen.State == talos.Silent
+		if !doubtful || look == liveLooks {
+			return seen.State, nil
+		}
+		if err := sleep(ctx, liveEvery); err != nil {
+			return "", err
+		}
+	}
 }
 
 // together makes one error of several: Transient only if all of them are,

@@ -15,8 +15,8 @@ import (
 var record = flag.Bool("record", false, "write histories for the replay tests to workflows/testdata/histories") //nolint:gochecknoglobals // a flag
 
 // TestHistories makes the runs whose histories the replay tests keep: a lot
-// that goes well, one that is stuck and retried, one that rewinds and one
-// that is aborted. With -record it writes them.
+// that goes well, one that is stuck and retried, one that rewinds, one that is
+// aborted, one that is corrected, and a dry run. With -record it writes them.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, lab.Options{Servers: 2, Lot: "recorded", Faults: faults(t, "reset-mid-write@2")})
@@ -43,6 +43,16 @@ func TestHistories(t *testing.T) {
 	s.abort(r.GetID())
 	require.Equal(t, run.Aborted, s.result(r).State)
 	kept["stuck-aborted.json"] = historyJSON(t, s.client, inputs[0].Node.ID())
+
+	// Stuck in stage with a wrong digest, which a retry corrects.
+	r = s.startNode(s.inputs(func(n *run.Node) { n.Reprovision, n.Image.RawSHA256 = true, wrongDigest })[0])
+	s.waitFor(r.GetID(), run.Stuck, run.Stage)
+	right := s.inputs(func(n *run.Node) { n.Reprovision = true })[0]
+	s.update(r.GetID(), run.UpdateRetry, run.RetryRequest{Input: &right})
+	require.Equal(t, run.Ready, s.result(r).State)
+	kept["stuck-corrected.json"] = historyJSON(t, s.client, inputs[0].Node.ID())
+	s.dryRun(inputs)
+	kept["check.json"] = historyJSON(t, s.client, run.CheckID("recorded"))
 
 	if !*record {
 		return

@@ -147,7 +147,14 @@ func (s *stack) connect() {
 // startWorker runs a worker until the test ends or stop is called.
 func (s *stack) startWorker() (stop func()) {
 	s.t.Helper()
+	return s.startBuild(&worker.Versioning{})
+}
+
+// startBuild runs a worker of a build.
+func (s *stack) startBuild(v *worker.Versioning) (stop func()) {
+	s.t.Helper()
 	config := s.workerConfig()
+	config.Versioning = *v
 	ctx, cancel := context.WithCancel(context.Background())
 	started, done := make(chan struct{}), make(chan error, 1)
 	config.Started = func() { close(started) }

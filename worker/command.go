@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -27,6 +28,7 @@ type settings struct {
 	agentDirs  []string
 	maxNodes   int
 	rate       float64
+	versioning worker.Versioning
 	logFormat  string
 	logLevel   string
 }
@@ -75,6 +77,9 @@ Exit codes: 0 stopped, 1 failed, 2 a setting must be mended.`,
 	f.StringSliceVar(&s.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
 	f.IntVar(&s.maxNodes, "max-nodes", worker.DefaultMaxNodes, "how many nodes this worker works on at once")
 	f.Float64Var(&s.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second over all workers")
+	f.StringVar(&s.versioning.Deployment, "deployment", os.Getenv("IRONLOT_DEPLOYMENT"), "`name` of the worker deployment: every run stays with the build that it was started on; off when empty (IRONLOT_DEPLOYMENT)")
+	f.StringVar(&s.versioning.BuildID, "build-id", cmp.Or(os.Getenv("IRONLOT_BUILD_ID"), version.String()), "`ID` of this build in the deployment (IRONLOT_BUILD_ID)")
+	f.BoolVar(&s.versioning.MakeCurrent, "make-current", false, "let new runs of the deployment start on this build")
 	f.StringVar(&s.logFormat, "log-format", "json", "json or console")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -108,6 +113,7 @@ func (s *settings) run(cmd *cobra.Command) error {
 		Temporal: conn.Client, Namespace: conn.Namespace, Provider: provider,
 		KeyFile: s.sshKey, Socket: os.Getenv("SSH_AUTH_SOCK"), AgentDirs: s.agentDirs,
 		Identities: identities, MaxNodes: s.maxNodes, Rate: s.rate, Log: log,
+		Versioning: s.versioning,
 	})
 }
 

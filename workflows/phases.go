@@ -38,7 +38,7 @@ func table() []phase {
 			does: "ask the provider once for a reboot into rescue"},
 		{name: run.WaitSSH, queue: run.TaskQueue, rewind: run.RebootRescue, boots: true, bound: run.Timeouts.RescueBootOr,
 			does: "wait for SSH of a new rescue boot"},
-		{name: run.DiskPrep, queue: run.TaskQueue, rewind: run.WaitSSH, remoteJob: true, destroys: true, bound: fixed(30 * time.Minute),
+		{name: run.DiskPrep, queue: run.TaskQueue, rewind: run.WaitSSH, remoteJob: true, destroys: true, bound: run.Timeouts.DiskPrepOr,
 			does: "release and clear the handed-over disks"},
 		{name: run.Stage, queue: run.TaskQueue, rewind: run.WaitSSH, remoteJob: true, bound: run.Timeouts.StageOr,
 			does: "load the image into the machine's RAM"},

@@ -114,6 +114,9 @@ type timeoutsPart struct {
 	NormalBoot text `yaml:"normalBoot"`
 	Apply      text `yaml:"apply"`
 	Ready      text `yaml:"ready"`
+
+	DiskPrep    text `yaml:"diskPrep"`
+	Unreachable text `yaml:"unreachable"`
 }
 
 // text is a value that must be a string. A bare number is refused: YAML

@@ -137,6 +137,8 @@ func (c *checker) common(node *run.Node, s *settings) {
 	t.NormalBoot = c.timeout(given.NormalBoot, t.NormalBoot)
 	t.Apply = c.timeout(given.Apply, t.Apply)
 	t.Ready = c.timeout(given.Ready, t.Ready)
+	t.DiskPrep = c.timeout(given.DiskPrep, t.DiskPrep)
+	t.Unreachable = c.timeout(given.Unreachable, t.Unreachable)
 }
 
 // disk checks the rule that picks the disk to erase.

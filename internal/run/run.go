@@ -131,6 +131,10 @@ type Timeouts struct {
 	NormalBoot time.Duration `json:"normalBoot,omitempty"` // reboot to the Talos API
 	Apply      time.Duration `json:"apply,omitempty"`
 	Ready      time.Duration `json:"ready,omitempty"` // config applied to Ready
+	DiskPrep   time.Duration `json:"diskPrep,omitempty"`
+	// Unreachable is how long a machine may be out of reach before its rescue
+	// boot is given up.
+	Unreachable time.Duration `json:"unreachable,omitempty"`
 }
 
 // Sealed is what a run carries encrypted to the workers (age, ASCII armor).

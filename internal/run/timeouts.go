@@ -12,7 +12,16 @@ const (
 	DefaultNormalBoot = 30 * time.Minute
 	DefaultApply      = 10 * time.Minute
 	DefaultReady      = 30 * time.Minute
+	DefaultDiskPrep   = 30 * time.Minute
+	// Networks are away for minutes and come back.
+	DefaultUnreachable = 5 * time.Minute
 )
+
+// DiskPrepOr gives the bound, or its default.
+func (t Timeouts) DiskPrepOr() time.Duration { return or(t.DiskPrep, DefaultDiskPrep) }
+
+// UnreachableOr gives the bound, or its default.
+func (t Timeouts) UnreachableOr() time.Duration { return or(t.Unreachable, DefaultUnreachable) }
 
 // RescueBootOr gives the bound, or its default.
 func (t Timeouts) RescueBootOr() time.Duration { return or(t.RescueBoot, DefaultRescueBoot) }

@@ -39,6 +39,7 @@ type Config struct {
 	Rate       float64 // provider activities per second, over all workers
 	Log        *zap.Logger
 	Started    func() // called once the worker takes work; may be nil
+	Versioning Versioning
 }
 
 // Defaults of Config.
@@ -58,6 +59,9 @@ const (
 // Run checks that the worker has all it needs, says what is missing, then
 // works until the context ends. It returns after a graceful stop.
 func Run(ctx context.Context, c Config) error {
+	if err := c.Versioning.Check(); err != nil {
+		return err
+	}
 	acts, err := c.activities()
 	if err != nil {
 		return err
@@ -99,6 +103,9 @@ func serve(ctx context.Context, c Config, workers ...sdk.Worker) error {
 		}
 		started = append(started, w)
 	}
+	if err := c.Versioning.announce(ctx, c.Temporal, c.Log); err != nil {
+		return err
+	}
 	c.Log.Info("worker takes work", zap.String("taskQueue", run.TaskQueue), zap.String("namespace", c.Namespace))
 	if c.Started != nil {
 		c.Started()
@@ -114,6 +121,7 @@ func (c Config) options() sdk.Options {
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
 		WorkerStopTimeout:                  stopTimeout,
+		DeploymentOptions:                  c.Versioning.options(),
 	}
 }
 

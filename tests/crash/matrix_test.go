@@ -1,6 +1,9 @@
 package crash
 
 import (
+	"flag"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -77,6 +80,22 @@ func rows() []row {
 	}
 }
 
+var record = flag.Bool("record", false, "write histories of runs in the middle of each phase to workflows/testdata/histories") //nolint:gochecknoglobals // a flag
+
+// recorded is the row whose runs are recorded.
+const recorded = "worker killed during"
+
+// keep writes the histories of runs that are held in the middle of each phase:
+// the replay tests take new code over them.
+func (c *crash) keep(t *testing.T) {
+	t.Helper()
+	for _, in := range c.runs {
+		phase := c.r.Proxy.Now(in.Node.ID()).Activity
+		file := filepath.Join("workflows", "testdata", "histories", "in-"+phase+".json")
+		require.NoError(t, os.WriteFile(file, c.r.History(in.Node.ID()), 0o644))
+	}
+}
+
 // TestMatrix strikes every fault in every phase. One server a phase: each is
 // held at the row's point of its phase, and the fault hits all of them.
 func TestMatrix(t *testing.T) {
@@ -86,6 +105,9 @@ func TestMatrix(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			c := one.start(t)
+			if *record && one.name == recorded {
+				c.keep(t)
+			}
 			one.strike(t, c)
 			c.prove(t, undisturbed)
 		})

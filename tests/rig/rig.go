@@ -13,6 +13,9 @@ import (
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -24,6 +27,8 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/logging"
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/provider/scaleway"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
 )
@@ -194,3 +199,41 @@ type Bases struct {
 
 // Next is the base of another fleet.
 func (b *Bases) Next() string { return fmt.Sprintf("127.%d.%d.0", b.Net, b.next.Add(1)) }
+
+// Person is somebody at the provider's console.
+func (r *Rig) Person() provider.Provider {
+	r.t.Helper()
+	env := map[string]string{}
+	for _, line := range r.Fleet.Environment() {
+		name, value, _ := strings.Cut(line, "=")
+		env[name] = value
+	}
+	p, err := scaleway.New(scaleway.Config{Version: "test", Credentials: &scaleway.Credentials{
+		AccessKey: env["SCW_ACCESS_KEY"], SecretKey: env["SCW_SECRET_KEY"], APIURL: env["SCW_API_URL"],
+	}})
+	require.NoError(r.t, err)
+	return p
+}
+
+// PublicKey is the lab's SSH key, as an authorized_keys line.
+func (r *Rig) PublicKey() string {
+	r.t.Helper()
+	key, err := os.ReadFile(r.Fleet.Path("id_ed25519.pub"))
+	require.NoError(r.t, err)
+	return strings.TrimSpace(string(key))
+}
+
+// History exports a run's history as `temporal workflow show -o json` does.
+func (r *Rig) History(id string) []byte {
+	r.t.Helper()
+	var h historypb.History
+	events := r.Client.GetWorkflowHistory(r.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		require.NoError(r.t, err)
+		h.Events = append(h.Events, e)
+	}
+	out, err := temporalproto.CustomJSONMarshalOptions{Indent: "  "}.Marshal(&h)
+	require.NoError(r.t, err)
+	return out
+}

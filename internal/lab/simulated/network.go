@@ -47,7 +47,7 @@ func (n *network) cut() {
 	wires := slices.Collect(maps.Keys(n.wires))
 	n.mu.Unlock()
 	for _, w := range wires {
-		w.Close()
+		w.reset()
 	}
 }
 
@@ -68,6 +68,7 @@ type wire struct {
 	sent   *atomic.Int64 // both ways, over all SSH connections of the boot
 	once   sync.Once
 	closed chan struct{}
+	polite bool // ends with a FIN
 }
 
 func newWire(c net.Conn, b *boot, sent *atomic.Int64) *wire {
@@ -77,7 +78,11 @@ func newWire(c net.Conn, b *boot, sent *atomic.Int64) *wire {
 }
 
 // wire puts a connection of Talos on the cable.
-func (b *boot) wire(c net.Conn) net.Conn { return newWire(c, b, new(atomic.Int64)) }
+func (b *boot) wire(c net.Conn) net.Conn {
+	w := newWire(c, b, new(atomic.Int64))
+	w.polite = true
+	return w
+}
 
 // Read delivers nothing while the cable is out.
 func (w *wire) Read(p []byte) (int, error) {
@@ -125,12 +130,22 @@ func (m *Machine) takeDrop(sent int64) bool {
 	return true
 }
 
-// Close resets the connection, as a machine that was reset does.
+// Close ends the connection. SSH is reset, as by a machine that was reset;
+// Talos may have said why it closes, which must arrive.
 func (w *wire) Close() error {
+	if w.polite {
+		w.once.Do(func() { close(w.closed) })
+		w.b.m.net.keep(w, false)
+		return w.Conn.Close()
+	}
+	return w.reset()
+}
+
+func (w *wire) reset() error {
 	w.once.Do(func() { close(w.closed) })
 	w.b.m.net.keep(w, false)
 	if tcp, ok := w.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
+		tcp.SetLinger(0)
 	}
 	return w.Conn.Close()
 }
