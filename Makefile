@@ -4,9 +4,11 @@ BIN     := bin
 LDFLAGS := -s -w
 # Tests wait for machines, so they run side by side even on few cores.
 TESTFLAGS ?= -race -timeout 15m
+# The tests write many sparse disks: in RAM where there is room for them.
+TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .DEFAULT_GOAL := build
-.PHONY: lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,9 +26,9 @@ temporal: ## Build Temporal's dev server with its Web UI (about 5 minutes cold)
 	$(GO) -C tools build -o ../$(BIN)/temporal github.com/temporalio/cli/cmd/temporal
 
 test: build temporal ## Run all tests
-	$(GO) test $(TESTFLAGS) ./...
+	TMPDIR=$(TESTTMP) $(GO) test $(TESTFLAGS) ./...
 	@# A full-size image (4247 MiB) is too slow under the race detector.
-	$(GO) test -timeout 10m -run '^TestFullSize$$' ./internal/agent/stage ./internal/agent/write
+	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$' ./internal/agent/stage ./internal/agent/write
 
 test-fast: ## Run the tests without the race detector
 	$(GO) test ./...
@@ -54,6 +56,9 @@ fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME 
 
 clean: ## Remove what was built
 	rm -rf $(BIN)
+
+test-crash: build temporal ## Run the crash matrix alone: every fault in every phase
+	$(GO) test -count=1 -timeout 20m -v ./tests/crash
 
 histories: build temporal ## Record new histories for the replay tests
 	$(GO) test ./tests -run '^TestHistories$$' -record
