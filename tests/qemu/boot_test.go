@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,25 +34,26 @@ func TestFailures1And2NetbootAndKexec(t *testing.T) {
 	// The old system serves the config for what replaces it.
 	old := s.installedByHand()
 	old.do("echo the machine config >/run/config; setsid sh -c 'while :; do nc -l -p 50000 </run/config; done' >/dev/null 2>&1 </dev/null &")
-	s.eventually("the old system serves the config", func() bool { return s.fetch() == "the machine config\n" })
+	s.eventually("the old system serves the config", func() bool { return old.fetch() == "the machine config\n" })
 	// Injected: a reset stands for kexec. Both end every process of the old
 	// kernel; the next one comes over the network instead of out of RAM.
-	s.rescueByHand()
-	require.Empty(t, s.fetch(), "the config went with the old system")
+	require.Empty(t, s.rescueByHand().fetch(), "the config went with the old system")
 
 	s.ready(nil)
 }
 
-// fetch asks the machine for its config as the field's installer did.
-func (s *stack) fetch() string {
-	conn, err := net.DialTimeout("tcp", s.machine.Address()+":50000", 10*time.Second)
+// fetch asks the machine for its config, through the login.
+func (h *hand) fetch() string {
+	conn, err := h.client.Dial("tcp", "127.0.0.1:50000")
 	if err != nil {
 		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	buf := make([]byte, 100)
-	n, _ := conn.Read(buf)
+	n, err := conn.Read(buf)
+	if err != nil {
+		return ""
+	}
 	return string(buf[:n])
 }
 

@@ -51,6 +51,16 @@ func (d disk) hasSystem() bool {
 	return err == nil && found
 }
 
+// hasPartition reports whether there is a partition of that name.
+func (d disk) hasPartition(name string) bool {
+	found := false
+	err := d.read(func(f *os.File) error {
+		_, found = layout.Find(layout.Read(f, d.spec.Size), name)
+		return nil
+	})
+	return err == nil && found
+}
+
 // create makes an empty sparse file of the disk's size.
 func (d disk) create() error {
 	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/lab/layout"
 )
 
 // The ports of the systems in a guest.
@@ -149,7 +150,13 @@ func (m *Machine) attend(g *guest, number int) {
 func (m *Machine) wiring(as hardware.BootType, slot, number int, files map[string]string, faults Faults) wiring {
 	w := wiring{
 		name: m.opts.Name, serial: m.opts.Name, memory: m.opts.Memory, disks: m.disks, boot: slot, files: files, faults: faults,
-		forward: []forward{{m.opts.Address, m.opts.SSHPort, guestSSH}, {m.opts.Address, m.opts.TalosPort, guestTalos}},
+		forward: []forward{{m.opts.Address, m.opts.SSHPort, guestSSH}},
+	}
+	// QEMU accepts connections to a forwarded port and resets them while the
+	// guest does not listen. That is what a booting Talos does; a Linux that
+	// has nothing there refuses, as this computer does without the forwarding.
+	if slot >= 0 && m.disks[slot].hasPartition(layout.Meta) {
+		w.forward = append(w.forward, forward{m.opts.Address, m.opts.TalosPort, guestTalos})
 	}
 	for i := range m.disks {
 		if m.opts.SwapNames && number%2 == 0 {
