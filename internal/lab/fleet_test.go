@@ -96,7 +96,7 @@ func TestALabStartsAgainInItsDirectoryAndInNoOther(t *testing.T) {
 	other := quick(t)
 	other.Base = o.Base
 	_, err = lab.NewFleet(t.Context(), other)
-	require.ErrorContains(t, err, "cannot listen", "two labs on one address")
+	require.ErrorContains(t, err, "in use", "two labs on one address")
 	require.NoError(t, f.Close())
 	require.NoDirExists(t, filepath.Join(o.Dir, "machines"))
 	start(t, o)

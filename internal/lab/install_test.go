@@ -52,7 +52,7 @@ func TestAServerGoesAllTheWay(t *testing.T) {
 		seen, err := talos.Probe(t.Context(), addr)
 		return err == nil && seen.State == talos.Maintenance
 	}, time.Minute, 10*time.Millisecond)
-	outcome, err := talos.Apply(t.Context(), addr, []byte(input.Sealed.Config))
+	outcome, err := talos.Apply(t.Context(), addr, configOf(t, input))
 	require.NoError(t, err)
 	require.Equal(t, talos.Accepted, outcome)
 	client, err := talos.ParseTalosconfig([]byte(input.Sealed.Talosconfig), "")
@@ -136,4 +136,20 @@ func install(t *testing.T, cloud provider.Provider, dialer *rescue.Dialer, serve
 	staged := do(api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: node.Image}}).Stage
 	do(api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: system, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}})
 	require.NoError(t, s.Reset(t.Context(), inventory.BootID))
+}
+
+// configOf renders a node's machine config from what its run carries; the
+// lab's lot is not sealed here.
+func configOf(t *testing.T, in run.NodeInput) []byte {
+	t.Helper()
+	shared, err := talos.ParseBundle([]byte(in.Sealed.Config))
+	require.NoError(t, err)
+	var own talos.Bundle
+	if in.Sealed.Own != "" {
+		own, err = talos.ParseBundle([]byte(in.Sealed.Own))
+		require.NoError(t, err)
+	}
+	rendered, err := talos.Render(shared.Input(own, in.Node.Name, in.Node.Values(0)))
+	require.NoError(t, err)
+	return rendered.Bytes
 }
