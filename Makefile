@@ -27,8 +27,8 @@ temporal: ## Build Temporal's dev server with its Web UI (about 5 minutes cold)
 
 test: build temporal ## Run all tests
 	TMPDIR=$(TESTTMP) $(GO) test $(TESTFLAGS) ./...
-	@# A full-size image (4247 MiB) is too slow under the race detector.
-	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$' ./internal/agent/stage ./internal/agent/write
+	@# Full-size images (4247 MiB) and whole disks with STATE are too slow under the race detector.
+	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$|^TestState' ./internal/agent/stage ./internal/agent/write
 
 test-fast: ## Run the tests without the race detector
 	$(GO) test ./...

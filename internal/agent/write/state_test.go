@@ -1,3 +1,5 @@
+//go:build !race
+
 package write_test
 
 import (
