@@ -145,7 +145,7 @@ type Sealed struct {
 	Talosconfig string `json:"talosconfig"`   // the cluster's client config
 }
 
-// VLANAuto, as a node's VLAN, stands for the one private network that the
+// VLANAuto as a node's VLAN stands for the one private network that the
 // server is attached to.
 const VLANAuto = "auto"
 

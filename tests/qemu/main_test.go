@@ -16,10 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/logging"
-	"go.uber.org/zap"
 )
 
 // shared is what all tests of a process use.

@@ -18,7 +18,6 @@ func fenced(run string, pass int) api.JobSpec {
 	return spec
 }
 
-
 // untilStopped is work that ends when it is told to.
 func untilStopped(ctx context.Context, _ host.Host, _ api.JobSpec, _ report.Reporter) (api.JobResult, error) {
 	<-ctx.Done()
