@@ -47,7 +47,7 @@ func (n *network) cut() {
 	wires := slices.Collect(maps.Keys(n.wires))
 	n.mu.Unlock()
 	for _, w := range wires {
-		w.reset()
+		_ = w.reset()
 	}
 }
 
@@ -145,7 +145,7 @@ func (w *wire) reset() error {
 	w.once.Do(func() { close(w.closed) })
 	w.b.m.net.keep(w, false)
 	if tcp, ok := w.Conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0)
+		_ = tcp.SetLinger(0)
 	}
 	return w.Conn.Close()
 }
