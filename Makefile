@@ -8,7 +8,7 @@ TESTFLAGS ?= -race -timeout 15m
 TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .DEFAULT_GOAL := build
-.PHONY: test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ clean: ## Remove what was built
 
 test-crash: build temporal ## Run the crash matrix alone: every fault in every phase
 	$(GO) test -count=1 -timeout 20m -v ./tests/crash
+
+chaos: build temporal ## Provision a lot while everything breaks at random (SEED, NODES, FOR)
+	$(GO) test -count=1 -timeout 2h -v ./tests/chaos -args -seed $(or $(SEED),0) -nodes $(or $(NODES),50) -for $(or $(FOR),5m)
 
 histories: build temporal ## Record new histories for the replay tests
 	$(GO) test ./tests -run '^TestHistories$$' -record

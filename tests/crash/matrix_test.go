@@ -151,8 +151,8 @@ func (one row) start(t *testing.T) *crash {
 // cannot be held for long in the middle of a request come last.
 func order() [][]run.Phase {
 	return [][]run.Phase{
-		{run.WaitReady, run.ApplyConfig, run.SysrqReset, run.Write, run.Stage, run.DiskPrep, run.WaitSSH},
-		{run.BootNormal},
+		{run.WaitReady, run.SysrqReset, run.Write, run.Stage, run.DiskPrep, run.WaitSSH},
+		{run.ApplyConfig, run.BootNormal},
 		{run.RebootRescue, run.Preflight},
 	}
 }

@@ -181,6 +181,7 @@ type Boot struct {
 	HostKey  string      // SHA256:… fingerprint of the rescue system
 	Commands []string    // that were run over SSH, as the shell got them
 	Disks    []DiskCount // by slot
+	Data     int64       // bytes written to all disks, writes of nothing but zeros left out
 }
 
 // Boots lists the machine's boots, the current one last.
@@ -194,6 +195,7 @@ func (m *Machine) Boots() []Boot {
 		all = append(all, Boot{
 			Number: b.number, ID: b.id, Type: b.bootAs, HostKey: fingerprint(b.key),
 			Commands: append([]string(nil), b.commands...), Disks: append([]DiskCount(nil), b.counts...),
+			Data: b.written,
 		})
 		b.mu.Unlock()
 	}

@@ -1,0 +1,82 @@
+// Package chaos provisions a lot while everything around it breaks at random.
+// The seed decides what breaks and when; with the same seed the same faults
+// come at the same moments, though not to the millisecond.
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/tests/rig"
+)
+
+// settings are the flags of a chaos run. Without them it is a short one.
+type settings struct {
+	seed     uint64
+	nodes    int
+	duration time.Duration
+}
+
+var (
+	chosen settings                          //nolint:gochecknoglobals // flags
+	bases  = rig.Bases{Net: 3}               //nolint:gochecknoglobals // addresses are the process's
+	_      = registerFlags(flag.CommandLine) //nolint:gochecknoglobals // flags
+)
+
+func registerFlags(f *flag.FlagSet) bool {
+	f.Uint64Var(&chosen.seed, "seed", 0, "of the faults; 0: from the clock")
+	f.IntVar(&chosen.nodes, "nodes", 8, "servers of the lot")
+	f.DurationVar(&chosen.duration, "for", 20*time.Second, "how long faults strike; lots are provisioned again and again until then")
+	return true
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if chosen.seed == 0 {
+		chosen.seed = uint64(time.Now().UnixNano())
+	}
+	os.Exit(m.Run())
+}
+
+// temporal starts a server on a database of its own.
+func temporal(t *testing.T, bin rig.Binaries) *devserver.Server {
+	t.Helper()
+	log, err := logging.New(io.Discard, "json", "error")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := devserver.Start(ctx, devserver.Options{
+		Binary: bin.Temporal, Database: filepath.Join(bin.Dir, "temporal.db"), LogFile: filepath.Join(bin.Dir, "temporal.log"),
+		Port: freePort(t), UIPort: freePort(t), Logger: logging.Temporal(log),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// replay is the command that repeats a run.
+func (s settings) replay() string {
+	return fmt.Sprintf("make chaos SEED=%d NODES=%d FOR=%s", s.seed, s.nodes, s.duration)
+}
