@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
@@ -52,17 +53,30 @@ func (a *Activities) check(ctx context.Context, b *beat, in run.PhaseInput) (run
 // planConfig compares the lot's config with the one that the server runs.
 func (a *Activities) planConfig(ctx context.Context, in run.PhaseInput, s *secrets) *run.ConfigPlan {
 	p := &run.ConfigPlan{SHA256: s.config.SHA256, Type: s.config.MachineType, Hostname: s.config.Hostname}
-	seen, err := talos.Probe(ctx, talosAddr(in))
-	if err != nil || seen.State != talos.Configured || !s.client.Admin() {
+	running, changes, err := runningConfig(ctx, talosAddr(in), s)
+	if err != nil {
+		p.Unread = clipEnd(err.Error(), 200)
 		return p
 	}
-	c, err := talos.Dial(ctx, talosAddr(in), s.client)
+	p.Running, p.Changes = running, slices.Clip(changes)
+	return p
+}
+
+// runningConfig reads what the node runs now; the error says why not.
+func runningConfig(ctx context.Context, addr string, s *secrets) (digest string, changes []string, err error) {
+	seen, err := talos.Probe(ctx, addr)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case seen.State != talos.Configured:
+		return "", nil, fault.Operator("", "no configured Talos node answers at %s (%s)", addr, seen.State)
+	case !s.client.Admin():
+		return "", nil, fault.Operator("", "the lot's talosconfig has not the role os:admin, which reading a config needs")
+	}
+	c, err := talos.Dial(ctx, addr, s.client)
 	if err != nil {
-		return p
+		return "", nil, err
 	}
 	defer func() { _ = c.Close() }()
-	if running, changes, err := c.ConfigChanges(ctx, s.config); err == nil {
-		p.Running, p.Changes = running, slices.Clip(changes)
-	}
-	return p
+	return c.ConfigChanges(ctx, s.config)
 }

@@ -60,6 +60,7 @@ func TestDryRunTellsThePlanAndTouchesNothing(t *testing.T) {
 	require.Equal(t, run.Ready, s.result(s.startNode(s.inputs(nil)[0])).State)
 	require.Contains(t, s.dryRun(s.inputs(nil)[:1]).Nodes[0].Problem.Message, "live, configured member")
 	plan := s.dryRun(s.inputs(func(n *run.Node) { n.Reprovision = true })[:1]).Nodes[0].Facts.Preflight.Config
+	require.Empty(t, plan.Unread)
 	require.Equal(t, plan.SHA256, plan.Running)
 	require.Empty(t, plan.Changes)
 }

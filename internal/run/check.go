@@ -29,7 +29,8 @@ type ConfigPlan struct {
 	Type     string `json:"type"`               // controlplane, worker
 	Hostname string `json:"hostname,omitempty"` // empty: made by Talos
 	// Running is the digest of the config that the server runs now, Changes
-	// the keys that differ from it; empty when that cannot be read.
+	// the keys that differ from it. Unread says why there is neither.
 	Running string   `json:"running,omitempty"`
 	Changes []string `json:"changes,omitempty"`
+	Unread  string   `json:"unread,omitempty"`
 }

@@ -42,6 +42,9 @@ func Apply(ctx context.Context, addr string, config []byte) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	c, err := dialTLS(ctx, addr, anonymous())
+	if alertOf(err) == alertCertificateRequired {
+		return verdict(addr, config, err, err)
+	}
 	if err != nil {
 		return Refused, fault.Retry("the Talos API on %s cannot be reached, the config was not sent: %w", addr, err)
 	}

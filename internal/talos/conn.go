@@ -25,9 +25,14 @@ const alertCertificateRequired = 116
 // keeps only the text of that error; its type says what the node is.
 type conn struct {
 	*tls.Conn
+	heard []byte // what the server said first, not read yet
+
 	mu  sync.Mutex
 	end error
 }
+
+// firstWordWithin bounds the wait for what the server says first.
+const firstWordWithin = 3 * time.Second
 
 // dialTLS connects and shakes hands within the context.
 func dialTLS(ctx context.Context, addr string, cfg *tls.Config) (*conn, error) {
@@ -44,11 +49,42 @@ func dialTLS(ctx context.Context, addr string, cfg *tls.Config) (*conn, error) {
 		_ = raw.Close()
 		return nil, err
 	}
-	return &conn{Conn: c}, nil
+	listening := &conn{Conn: c}
+	if err := listening.listen(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return listening, nil
+}
+
+// listen waits for the server's first byte before anything is sent to it. In
+// TLS 1.3 a server refuses a client after the client's handshake has ended;
+// what is written meanwhile makes the kernel answer with a reset, and the
+// alert that says why is lost. A gRPC server speaks first when it is content.
+func (c *conn) listen(ctx context.Context) error {
+	until := time.Now().Add(firstWordWithin)
+	if end, ok := ctx.Deadline(); ok && end.Before(until) {
+		until = end
+	}
+	_ = c.SetReadDeadline(until)
+	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	first := make([]byte, 1)
+	n, err := c.Conn.Read(first)
+	if err != nil && (!timedOut(err) || ctx.Err() != nil) {
+		return err
+	}
+	c.heard = first[:n] // nothing in time: what comes of the first call tells
+	return c.SetReadDeadline(time.Time{})
 }
 
 // Read keeps the first error.
 func (c *conn) Read(p []byte) (int, error) {
+	if len(c.heard) > 0 && len(p) > 0 {
+		n := copy(p, c.heard)
+		c.heard = c.heard[n:]
+		return n, nil
+	}
 	n, err := c.Conn.Read(p)
 	if err != nil {
 		c.mu.Lock()
