@@ -54,7 +54,7 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 		phase  run.Phase
 		reason string
 	}{
-		"same-serial":     {run.WaitSSH, "serial"},
+		"same-serial":     {run.WaitSSH, "is there 2 times"},
 		"short-ram":       {run.Stage, "RAM"},
 		"image-truncated": {run.Stage, ""},
 		"image-html":      {run.Preflight, "no disk image"},

@@ -52,7 +52,7 @@ func TestHalfAVersionIsRefused(t *testing.T) {
 // buildOf is the build that a workflow has run on last.
 func (s *stack) buildOf(id string) string {
 	s.t.Helper()
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
+	d, err := s.client.DescribeWorkflow(s.t.Context(), id, "")
 	require.NoError(s.t, err)
-	return d.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()
+	return d.RawResponse.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()
 }

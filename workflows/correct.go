@@ -13,9 +13,9 @@ func (n *node) resume(stuck run.Phase, r run.RetryRequest) run.Phase {
 		return n.correct(stuck, r)
 	}
 	from := cmp.Or(r.From, stuck)
-	switch {
-	case from == stuck:
-	case from == run.RebootRescue:
+	switch from {
+	case stuck:
+	case run.RebootRescue:
 		n.status.Facts = n.status.Facts.Forget(from) // a new boot is what is asked for
 	default:
 		n.status.Facts = n.status.Facts.Drop(from)

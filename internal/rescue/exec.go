@@ -51,7 +51,7 @@ func closeChannel(channel <-chan *ssh.Session, ended <-chan error) {
 	select {
 	case session := <-channel:
 		_ = session.Close()
-	case <-ended:
+	case <-ended: //nolint:errcheck // nobody waits for how it ended
 	}
 }
 

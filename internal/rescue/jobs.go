@@ -110,18 +110,15 @@ func (s *Session) followed(c command, line []byte) (api.JobStatus, error) {
 	return status, nil
 }
 
-// Reset asks the agent to reset the machine through SysRq. A connection that
-// breaks on the way is success here: that the boot is gone is for the caller
-// to prove.
+// Reset asks the agent to reset the machine through SysRq. The agent answers
+// before the machine goes; ErrTransport means that nothing is known. That the
+// boot is gone is for the caller to prove.
 func (s *Session) Reset(ctx context.Context, bootID string) error {
 	boot, err := word("boot ID", bootID)
 	if err != nil {
 		return err
 	}
 	_, err = call[json.RawMessage](ctx, s, nil, "reset", "--boot-id", boot)
-	if errors.Is(err, ErrTransport) {
-		return nil
-	}
 	return err
 }
 

@@ -151,12 +151,12 @@ func (c Config) activities() (*activities.Activities, error) {
 // runEnded asks Temporal about a run. One that it does not know counts as
 // not ended: it may be another Temporal's.
 func (c Config) runEnded(ctx context.Context, workflowID, runID string) (bool, error) {
-	d, err := c.Temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	d, err := c.Temporal.DescribeWorkflow(ctx, workflowID, runID)
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	return d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }

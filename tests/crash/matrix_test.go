@@ -25,7 +25,7 @@ func during() map[run.Phase]string {
 		run.DiskPrep:     "disk write",
 		run.Stage:        "stage",
 		run.Write:        "disk write",
-		run.SysrqReset:   "reset",
+		run.SysrqReset:   "reset asked", // the agent has not answered yet
 		run.BootNormal:   "RebootServer after",
 		run.ApplyConfig:  "keep config", // the node has it, and has not left maintenance
 		run.WaitReady:    rig.Ready,

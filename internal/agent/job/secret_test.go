@@ -21,8 +21,7 @@ func TestSpecKeepsNoSecret(t *testing.T) {
 	t.Parallel()
 	secret := []byte("canary-5e1f")
 	var got []byte
-	var l *lab
-	l = newLab(t, func(_ context.Context, h host.Host, spec api.JobSpec, _ report.Reporter) (api.JobResult, error) {
+	l := newLab(t, func(_ context.Context, h host.Host, spec api.JobSpec, _ report.Reporter) (api.JobResult, error) {
 		got = spec.Write.State.Config
 		nowhere(t, h.RAMDir(), secret)
 		return api.JobResult{}, fault.Operator("", "it fails, and says no more than %v", spec.Write.State)

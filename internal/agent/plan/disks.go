@@ -33,11 +33,19 @@ func Choose(disks []api.Disk, rule run.DiskChoice) (api.Disk, error) {
 	case len(found) == 0:
 		return api.Disk{}, fault.Operator("name one of these in the lot's systemDisk: "+List(disks),
 			"no disk of the machine fits the rule %q", Rule(rule))
-	case len(found) > 1:
-		return api.Disk{}, fault.Operator("name one by its serial in the lot's systemDisk: "+List(found),
+	case len(found) > 1 && len(distinct(disks, found)) > 0:
+		return api.Disk{}, fault.Operator("name one by its serial in the lot's systemDisk: "+List(distinct(disks, found)),
 			"the rule %q fits %d disks of the machine", Rule(rule), len(found))
 	}
 	return Resolve(disks, found[0].Identity())
+}
+
+// distinct are the found disks that no other disk can be mistaken for.
+func distinct(disks, found []api.Disk) []api.Disk {
+	return slices.DeleteFunc(slices.Clone(found), func(d api.Disk) bool {
+		_, err := Resolve(disks, d.Identity())
+		return err != nil
+	})
 }
 
 // Resolve finds a disk again by identity: serial and WWN, as far as they are
@@ -60,7 +68,7 @@ func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 		return api.Disk{}, fault.Operator("compare with the disks that are there: "+List(disks),
 			"the disk %s is not in the machine", describe(want))
 	case len(found) > 1:
-		return api.Disk{}, fault.Operator("two disks with one identity cannot be told apart: "+List(found),
+		return api.Disk{}, fault.Operator("disks of one serial, WWN and size cannot be told apart: "+List(found),
 			"the disk %s is there %d times", describe(want), len(found))
 	case found[0].ReadOnly || found[0].Removable:
 		return api.Disk{}, fault.Operator("name another disk; removable and read-only ones are never written",

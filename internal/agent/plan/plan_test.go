@@ -74,6 +74,21 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestChooseTellsWhatCannotBeToldApart: no serial helps with twins, and where
+// there is another disk that fits, only that one is offered.
+func TestChooseTellsWhatCannotBeToldApart(t *testing.T) {
+	t.Parallel()
+	twins := []api.Disk{disk("sda", "TWIN", gb), disk("sdb", "TWIN", gb)}
+	_, err := plan.Choose(twins, run.DiskChoice{Smallest: true})
+	refusal(t, err, "TWIN", "is there 2 times", "one serial")
+	_, err = plan.Choose(append(twins, disk("sdc", "OTHER", gb)), run.DiskChoice{Smallest: true})
+	refusal(t, err, "fits 3 disks")
+	f, _ := fault.As(err)
+	if strings.Contains(f.Remedy, "TWIN") || !strings.Contains(f.Remedy, "OTHER") {
+		t.Errorf("the remedy offers %q", f.Remedy)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	a, b := disk("sda", "A", gb), disk("sdb", "B", gb)

@@ -166,7 +166,7 @@ func plain(line string) string {
 		case c == 0x1b:
 			escape = true
 		case escape:
-			escape = !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+			escape = (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 		case c >= ' ':
 			b.WriteRune(c)
 		}

@@ -177,6 +177,9 @@ func allocated(info fs.FileInfo) uint64 {
 
 // Spawn runs the agent in a goroutine that lives as long as the boot.
 func (h *rescueHost) Spawn(_ context.Context, args ...string) error {
+	if len(args) > 0 && args[0] == "reset" {
+		h.b.m.hold("reset asked")
+	}
 	if err := h.b.ctx.Err(); err != nil {
 		return err
 	}

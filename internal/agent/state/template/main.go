@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func format(dir string) (string, error) {
 		return "", err
 	}
 	// Nothing newer than what Talos's own kernel has known for years.
-	mkfs := exec.Command("mkfs.xfs", "-q", "-b", fmt.Sprint("size=", state.BlockSize), "-s", fmt.Sprint("size=", state.BlockSize),
+	mkfs := exec.CommandContext(context.Background(), "mkfs.xfs", "-q", "-b", fmt.Sprint("size=", state.BlockSize), "-s", fmt.Sprint("size=", state.BlockSize),
 		"-i", "size=512", "-m", "crc=1,finobt=1,rmapbt=0,reflink=0,bigtime=1,inobtcount=1,uuid="+uuid,
 		"-L", state.Label, "-p", proto, image)
 	if output, err := mkfs.CombinedOutput(); err != nil {
