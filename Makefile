@@ -8,7 +8,7 @@ TESTFLAGS ?= -race -timeout 15m
 TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .DEFAULT_GOAL := build
-.PHONY: chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,10 +48,14 @@ lab-talosinit: ## Build what boots from the disks of QEMU machines
 	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/lab-talosinit ./internal/lab/qemu/talosinit
 
 test-qemu: build temporal lab-talosinit ## Run the tests on QEMU machines with a real kernel (under 35 minutes on two cores)
-	IRONLOT_QEMU=1 $(GO) test -count=1 -timeout 40m -parallel 2 $(QEMUFLAGS) ./tests/qemu
+	IRONLOT_QEMU=1 $(GO) test -count=1 -timeout 2h -parallel 2 -v $(QEMUFLAGS) ./tests/qemu
 
 demo-qemu: build temporal lab-talosinit ## Provision one QEMU machine with a real kernel to Ready (KEEP=1 leaves it up)
 	KEEP=$(KEEP) tools/demo-qemu.sh
+
+bench-write: agent lab-talosinit ## Measure staging and writing against curl, zstd and dd; needs root (BENCHFLAGS)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/bench ./tests/bench
+	$(BIN)/bench $(BENCHFLAGS)
 
 fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME each)
 	tools/fuzz.sh $(or $(FUZZTIME),30s)

@@ -79,7 +79,7 @@ func (s *shared) setUp(dir string) error {
 	if err != nil {
 		return errors.Join(errMissing, err)
 	}
-	for name, pkg := range map[string]string{"agent-linux-amd64": "./agent", "lab-talosinit": "./internal/lab/qemu/talosinit"} {
+	for name, pkg := range map[string]string{"agent-linux-amd64": "./agent", "lab-talosinit": "./internal/lab/qemu/talosinit", "worker": "./worker"} {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=amd64")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -97,6 +97,13 @@ func (s *shared) setUp(dir string) error {
 		Port: freePort(), UIPort: freePort(), Logger: logging.Temporal(zap.NewNop()),
 	})
 	return err
+}
+
+// base is the loopback network of another lab. A second process of these tests
+// on the same computer has others.
+func (s *shared) base() (number int, base string) {
+	number = int(s.stacks.Add(1))
+	return number, fmt.Sprintf("127.%d.%d.0", 20+os.Getpid()%200, number)
 }
 
 func freePort() int {

@@ -26,7 +26,7 @@ type hand struct {
 }
 
 // bootWithin bounds a boot under emulation on a busy computer.
-const bootWithin = 6 * time.Minute
+const bootWithin = 15 * time.Minute
 
 // rescueByHand reboots the server into rescue through the provider and logs
 // in.

@@ -30,11 +30,15 @@ import (
 	"github.com/ironlot/ironlot/internal/worker"
 )
 
-// imageSize keeps the tests short: under emulation everything is CPU.
-const imageSize = 128 * layout.MiB
+// The image is as small as kernel and RAM disk allow: under emulation
+// everything is CPU.
+const (
+	imageSize = qemu.MinImage
+	imageData = 4 * layout.MiB
+)
 
 // patience bounds one provisioning under emulation, with other tests beside.
-const patience = 12 * time.Minute
+const patience = 25 * time.Minute
 
 // stack is a lab of one QEMU server with a namespace and a worker.
 type stack struct {
@@ -50,18 +54,21 @@ type stack struct {
 
 func newStack(t *testing.T, o lab.Options) *stack {
 	t.Helper()
-	n := common.stacks.Add(1)
-	o.Kit, o.Servers, o.Dir, o.Base, o.Lot = common.kit, 1, t.TempDir(), fmt.Sprintf("127.19.%d.0", n), fmt.Sprintf("lot%d", n)
+	n, base := common.base()
+	o.Kit, o.Servers, o.Dir, o.Base, o.Lot = common.kit, 1, t.TempDir(), base, fmt.Sprintf("lot%d", n)
 	o.Speed = 20
 	if o.Image.Size == 0 {
-		o.Image = images.Spec{Size: imageSize, Data: 16 * layout.MiB, Seed: 1}
+		o.Image = images.Spec{Size: imageSize, Data: imageData, Seed: 1}
 	}
 	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &lockedBuffer{}}
 	o.Log = func(line string) { fmt.Fprintln(s.log, "console:", line) }
 	var err error
 	s.fleet, err = lab.NewFleet(context.Background(), o)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.fleet.Close()) })
+	t.Cleanup(func() {
+		require.NoError(t, s.fleet.Close())
+		t.Log(effort(s.machine))
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("console and worker:\n%s", s.log.tail(12000))
@@ -231,6 +238,16 @@ func times(status run.Status) string {
 		parts = append(parts, fmt.Sprintf("%+v", *w))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// effort says what a machine cost, however busy the computer was.
+func effort(m *qemu.Machine) string {
+	var cpu time.Duration
+	boots := m.Boots()
+	for _, b := range boots {
+		cpu += b.CPU
+	}
+	return fmt.Sprintf("QEMU used %.0f s of a processor in %d boots", cpu.Seconds(), len(boots))
 }
 
 // lockedBuffer is a log that several goroutines write.

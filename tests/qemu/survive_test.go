@@ -85,7 +85,7 @@ func TestShortRAMThenFailingDisk(t *testing.T) {
 	require.Contains(t, status.Problem.Message, "RAM")
 	s.abort()
 
-	s.machine.SetFaults(qemu.Faults{WriteErrorDisk: 1, WriteErrorAt: 70 * layout.MiB})
+	s.machine.SetFaults(qemu.Faults{WriteErrorDisk: 1, WriteErrorAt: 52 * layout.MiB})
 	status = s.stuck(run.Write, func(n *run.Node) { n.Rescue.Fresh = true })
 	require.Equal(t, "NeedsOperator", status.Problem.Class)
 	s.emptySystemDisk() // a half-written disk never looks like Talos
@@ -101,8 +101,10 @@ func TestOldSystemAnswers(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, lab.Options{})
 	s.installedByHand()
+	// Long enough for a boot of this computer, however busy it is.
+	booted := time.Since(s.boot(len(s.machine.Boots())).Started)
 	s.machine.SetFaults(qemu.Faults{IgnoreReboots: 1})
-	status := s.ready(func(n *run.Node) { n.Timeouts.RescueBoot = 45 * time.Second })
+	status := s.ready(func(n *run.Node) { n.Timeouts.RescueBoot = max(30*time.Second, 3*booted) })
 	require.NotZero(t, status.Rewinds, "it asked again")
 }
 

@@ -39,6 +39,7 @@ type Rig struct {
 	Client    client.Client // straight to the server
 	Namespace string
 	Proxy     *Proxy
+	Patience  time.Duration // how long it waits for what must come
 
 	t            testing.TB
 	bin          Binaries
@@ -48,14 +49,14 @@ type Rig struct {
 	log          string // of all workers
 }
 
-// Patience is how long a rig waits for what must come.
+// Patience is how long a rig of simulated machines waits.
 const Patience = 4 * time.Minute
 
 // New makes a rig on a Temporal server. The lab's base address must be one's
 // own on this computer; what is zero in its options is small and fast.
 func New(t testing.TB, bin Binaries, temporal string, script Script, o lab.Options) *Rig {
 	t.Helper()
-	r := &Rig{t: t, bin: bin, dir: t.TempDir(), Namespace: strings.ReplaceAll(o.Lot, "/", "-")}
+	r := &Rig{t: t, bin: bin, dir: t.TempDir(), Namespace: strings.ReplaceAll(o.Lot, "/", "-"), Patience: Patience}
 	r.log = filepath.Join(r.dir, "worker.log")
 	o.Dir = filepath.Join(r.dir, "lab")
 	if o.Speed == 0 {
@@ -171,12 +172,12 @@ func (r *Rig) Update(id, name string, request any) error {
 // Eventually waits for a condition of another process, which cannot tell us.
 func (r *Rig) Eventually(what string, cond func() bool) {
 	r.t.Helper()
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(r.Patience)
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
 		if time.Now().After(deadline) {
-			r.t.Fatalf("waited %s in vain until %s\nworkers' log:\n%s", Patience, what, r.LogTail())
+			r.t.Fatalf("waited %s in vain until %s\nworkers' log:\n%s", r.Patience, what, r.LogTail())
 		}
 		<-tick.C
 	}

@@ -18,7 +18,7 @@ type Faults struct {
 	HTML           bool  // answer 200 with an HTML page
 	NoRanges       bool  // ignore Range headers
 	ChangingETag   bool  // another ETag with every answer
-	BytesPerSecond int64 // slow; 0: as fast as it goes
+	BytesPerSecond int64 // slow; 0: as fast as it goes. It changes for answers under way, too
 }
 
 // SetFaults changes the faults from the next request on.
@@ -39,6 +39,13 @@ func (s *Server) takeFaults() Faults {
 		s.resets--
 	}
 	return f
+}
+
+// rate is how slow the server is now, in bytes a second.
+func (s *Server) rate() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults.BytesPerSecond
 }
 
 func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, file File) {
@@ -64,14 +71,14 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, file Fi
 	if faults.ChangingETag {
 		w.Header().Set("ETag", fmt.Sprintf(`"%d"`, time.Now().UnixNano()))
 	}
-	out := &faultyWriter{ResponseWriter: w, rate: faults.BytesPerSecond, resetAfter: faults.ResetAfter}
+	out := &faultyWriter{ResponseWriter: w, rate: s.rate, resetAfter: faults.ResetAfter}
 	http.ServeContent(out, r, "", time.Time{}, io.NewSectionReader(f, 0, size))
 }
 
 // faultyWriter slows an answer down or cuts it.
 type faultyWriter struct {
 	http.ResponseWriter
-	rate       int64
+	rate       func() int64
 	resetAfter int64
 	sent       int64
 }
@@ -85,8 +92,8 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.sent += int64(n)
-	if w.rate > 0 {
-		time.Sleep(time.Duration(int64(n) * int64(time.Second) / w.rate)) //nolint:forbidigo // it is the fault
+	if rate := w.rate(); rate > 0 {
+		time.Sleep(time.Duration(int64(n) * int64(time.Second) / rate)) //nolint:forbidigo // it is the fault
 	}
 	return n, err
 }

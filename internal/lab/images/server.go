@@ -38,6 +38,7 @@ type Server struct {
 type Request struct {
 	Path  string
 	Range string // the Range header
+	Agent string // the User-Agent header
 }
 
 // New builds the image in a directory of its own.
@@ -128,7 +129,7 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, format Format) {
 	s.mu.Lock()
-	s.requests = append(s.requests, Request{Path: r.URL.Path, Range: r.Header.Get("Range")})
+	s.requests = append(s.requests, Request{Path: r.URL.Path, Range: r.Header.Get("Range"), Agent: r.UserAgent()})
 	s.mu.Unlock()
 	file, err := s.File(format)
 	if err != nil {

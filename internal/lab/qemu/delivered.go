@@ -32,7 +32,7 @@ func (k *Kit) deliver(ctx context.Context, what Delivered, disks []disk) error {
 	for _, d := range disks {
 		sizes = append(sizes, d.spec.Size)
 	}
-	name := fmt.Sprintf("delivered-%s-%s", what, digest(k.system.key, grubRevision, sizes, len(disks)))
+	name := fmt.Sprintf("delivered-%s-%s", what, digest(k.system.key, grubRevision, consoleArgs, sizes, len(disks)))
 	dir, err := k.cache.get(ctx, name, func(ctx context.Context, dir string) error { return k.install(ctx, dir, what, sizes) })
 	if err != nil {
 		return err

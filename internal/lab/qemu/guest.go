@@ -3,7 +3,6 @@ package qemu
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,14 +28,15 @@ const (
 
 // guest is one run of QEMU: one boot of a machine.
 type guest struct {
-	cmd    *exec.Cmd
-	qmp    *os.File
-	done   chan struct{} // closed when QEMU is gone
-	stderr *lastBytes
+	cmd     *exec.Cmd
+	monitor *monitor
+	done    chan struct{} // closed when QEMU is gone
+	stderr  *lastBytes
 
 	mu     sync.Mutex
 	killed bool
 	reason ending
+	counts map[string]DiskCount // at a reset or shutdown from inside
 	err    error
 }
 
@@ -49,10 +50,11 @@ func startGuest(binary string, args []string, log func(string)) (*guest, error) 
 	ours, theirs := os.NewFile(uintptr(pair[0]), "qmp"), os.NewFile(uintptr(pair[1]), "qmp")
 	defer theirs.Close()
 	// The child's descriptor 3 is the monitor's socket. With -no-reboot a
-	// reset ends QEMU, and the lab boots again as the machine was told last.
-	args = append(args, "-no-reboot", "-chardev", "socket,id=monitor,fd=3", "-mon", "chardev=monitor,mode=control",
+	// reset ends QEMU, and the lab boots again as the machine was told last;
+	// with -no-shutdown it ends when the lab has read what it counted.
+	args = append(args, "-no-reboot", "-no-shutdown", "-chardev", "socket,id=monitor,fd=3", "-mon", "chardev=monitor,mode=control",
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
-	g := &guest{cmd: exec.Command(binary, args...), qmp: ours, done: make(chan struct{}), stderr: &lastBytes{}}
+	g := &guest{cmd: exec.Command(binary, args...), monitor: newMonitor(ours), done: make(chan struct{}), stderr: &lastBytes{}}
 	g.cmd.ExtraFiles = []*os.File{theirs}
 	g.cmd.Stderr = g.stderr
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -97,29 +99,39 @@ func (g *guest) run(started chan<- error, console io.Reader, log func(string)) {
 	}
 }
 
-// watch reads the events of the monitor (QEMU QMP reference, SHUTDOWN).
+// watch follows the monitor to the guest's end.
 func (g *guest) watch() {
-	defer g.qmp.Close()
-	if _, err := io.WriteString(g.qmp, `{"execute":"qmp_capabilities"}`+"\n"); err != nil {
+	ended := make(chan ending, 1)
+	var finishing sync.WaitGroup
+	finishing.Go(func() { g.finish(ended) })
+	g.monitor.listen(func(name, reason string) {
+		if name != "SHUTDOWN" {
+			return
+		}
+		select {
+		case ended <- ending(reason):
+		default: // the lab's own quit
+		}
+	})
+	close(ended)
+	finishing.Wait()
+}
+
+// finish reads what was counted when the guest has reset itself or is off,
+// and ends QEMU.
+func (g *guest) finish(ended <-chan ending) {
+	if err := g.monitor.command("qmp_capabilities", nil, nil); err != nil {
+		return // QEMU is gone
+	}
+	reason, ok := <-ended
+	if !ok {
 		return
 	}
-	events := json.NewDecoder(g.qmp)
-	for {
-		var e struct {
-			Event string `json:"event"`
-			Data  struct {
-				Reason string `json:"reason"`
-			} `json:"data"`
-		}
-		if events.Decode(&e) != nil {
-			return // QEMU is gone
-		}
-		if e.Event == "SHUTDOWN" {
-			g.mu.Lock()
-			g.reason = ending(e.Data.Reason)
-			g.mu.Unlock()
-		}
-	}
+	counts, _ := g.monitor.counts() // whoever wants them misses them
+	g.mu.Lock()
+	g.reason, g.counts = reason, counts
+	g.mu.Unlock()
+	_ = g.monitor.command("quit", nil, nil) // it may go before it answers
 }
 
 // kill takes the power away and waits until QEMU is gone.
@@ -142,6 +154,11 @@ func (g *guest) wait(ctx context.Context) (ending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.reason, g.err
+}
+
+// cpu is the time on processors that QEMU used; it has ended.
+func (g *guest) cpu() time.Duration {
+	return g.cmd.ProcessState.UserTime() + g.cmd.ProcessState.SystemTime()
 }
 
 // readLines gives each line without the terminal's control characters.

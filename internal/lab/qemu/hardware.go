@@ -31,8 +31,10 @@ type forward struct {
 }
 
 // consoleArgs go to every kernel: a serial console, the kernel's own names
-// for network cards, and a panic that resets.
-const consoleArgs = "console=ttyS0 quiet loglevel=4 net.ifnames=0 panic=1"
+// for network cards, a panic that resets, and what an emulator needs that may
+// not get a processor for seconds: no check of the timer, which was seen to
+// panic kernels then, and no watchdog.
+const consoleArgs = "console=ttyS0 quiet loglevel=4 net.ifnames=0 panic=1 no_timer_check nowatchdog"
 
 // args is QEMU's command line. One processor: with two, emulation was seen to
 // panic a kernel in its first seconds.
@@ -78,7 +80,7 @@ func (w wiring) network() string {
 // punched out.
 func (w wiring) disk(slot, position int) []string {
 	d := w.disks[slot]
-	id := "disk" + strconv.Itoa(slot+1)
+	id := driveName(slot)
 	drive := "if=none,id=" + id + ",format=raw,cache=unsafe,discard=unmap,detect-zeroes=unmap"
 	if d.readOnly || w.faults.ReadOnlyDisk == slot+1 {
 		drive += ",readonly=on"
@@ -104,6 +106,9 @@ func (w wiring) disk(slot, position int) []string {
 	}
 	return []string{"-drive", drive, "-device", device}
 }
+
+// driveName is QEMU's name of the disk in a slot, counted from 0.
+func driveName(slot int) string { return "disk" + strconv.Itoa(slot+1) }
 
 // escape doubles commas, as QEMU's option parser wants.
 func escape(path string) string { return strings.ReplaceAll(path, ",", ",,") }

@@ -30,7 +30,7 @@ func (k *Kit) Image(ctx context.Context, spec images.Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := "image-" + digest(k.system.key, imageRevision, grubRevision, string(program), spec)
+	name := "image-" + digest(k.system.key, imageRevision, grubRevision, consoleArgs, string(program), spec)
 	dir, err := k.cache.get(ctx, name, func(ctx context.Context, dir string) error {
 		return k.buildImage(ctx, filepath.Join(dir, images.Raw.FileName()), spec, program)
 	})

@@ -58,6 +58,8 @@ type Boot struct {
 	Started time.Time // power on
 	Ended   string    // empty while it runs
 	Console []string
+	CPU     time.Duration // that QEMU used, once it has ended
+	Disks   []DiskCount   // by slot, once the guest has reset itself or is off
 }
 
 // New makes a machine that is off, with what the provider delivers on its
@@ -109,6 +111,19 @@ func (m *Machine) talosSettings() TalosSettings {
 	s := m.talos
 	s.Address = m.opts.Address
 	return s
+}
+
+// SlowWrites slows the writes to the disk in a slot, counted from 1, down for
+// the rest of this boot: to so many requests and so many bytes a second, 0
+// for as fast as it goes.
+func (m *Machine) SlowWrites(slot int, requests, bytes int64) error {
+	m.mu.Lock()
+	g := m.current
+	m.mu.Unlock()
+	if g == nil {
+		return fmt.Errorf("machine %s is off", m.opts.Name)
+	}
+	return g.monitor.limit(driveName(slot-1), requests, bytes)
 }
 
 // set changes something and tells those who wait.

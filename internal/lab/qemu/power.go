@@ -125,7 +125,15 @@ func (m *Machine) beginBoot() error {
 // the boot type that was set last.
 func (m *Machine) attend(g *guest, number int) {
 	<-g.done
-	m.set(func() { m.boots[number-1].Ended = string(g.reason) })
+	m.set(func() {
+		b := &m.boots[number-1]
+		b.Ended, b.CPU = string(g.reason), g.cpu()
+		for slot := range m.disks {
+			if count, ok := g.counts[driveName(slot)]; ok {
+				b.Disks = append(b.Disks, count)
+			}
+		}
+	})
 	switch g.reason {
 	case endKilled:
 	case endReset:

@@ -43,7 +43,7 @@ func buildSystem(ctx context.Context, c cache) (system, error) {
 	if err != nil {
 		return system{}, err
 	}
-	key := digest(revision, packages, string(guestInit), string(guestDeliver), etcFiles())
+	key := digest(revision, packages, string(guestInit), string(guestDeliver), etcFiles(), rescuePrograms(), busyboxTools(), rescueModules())
 	s := system{root: filepath.Join(unpacked, "root"), key: key}
 	s.dir, err = c.get(ctx, "rescue-"+key, func(_ context.Context, dir string) error { return makeRescue(dir, s.root) })
 	if err != nil {
@@ -131,7 +131,7 @@ func busyboxTools() []string {
 func rescueModules() []string {
 	return []string{
 		"qemu_fw_cfg", "virtio_pci", "virtio_net", "virtio_scsi", "sd_mod", "nvme", "md_mod", "raid0", "raid1", "raid10",
-		"dm_mod", "loop", "ext4",
+		"dm_mod", "loop", "ext4", "xfs",
 	}
 }
 
