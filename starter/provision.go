@@ -151,7 +151,7 @@ func free(ctx context.Context, c client.Client, l *lot.Lot) error {
 // name.
 func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bool) error {
 	out := a.stdout
-	if a.json() {
+	if a.structured() {
 		out = a.stderr
 	}
 	if _, err := fmt.Fprintln(out, show.Plan(l, warnings)); err != nil {
@@ -190,6 +190,7 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: run.LotID(l.Name), TaskQueue: run.TaskQueue, StaticSummary: summary,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{track.MemoNodes: len(l.Nodes), track.MemoSimulated: l.Lab},
 		TypedSearchAttributes:                    sdk.NewSearchAttributes(sdk.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(l.Name)),
 	}, run.WorkflowLot, in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -206,10 +207,10 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 // detached says how to come back to a lot that is not followed.
 func (a *app) detached(l *lot.Lot, address string) error {
 	out := a.stdout
-	if a.json() {
+	if a.structured() {
 		out = a.stderr
 	}
-	text := fmt.Sprintf("lot %s is started; follow it with `starter status %s --follow`", l.Name, l.Name)
+	text := fmt.Sprintf("lot %s is started; follow it with `starter status %s --watch`", l.Name, l.Name)
 	if webUI := a.webUIOf(address); webUI != "" {
 		text += " or at " + webUI
 	}
