@@ -70,6 +70,7 @@ func TestCommands(t *testing.T) {
 	t.Run("stuck", func(t *testing.T) { t.Parallel(); testStuck(t, c, s) })
 	t.Run("screen", func(t *testing.T) { t.Parallel(); testScreen(t, c) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
+	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })
 }

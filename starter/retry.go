@@ -76,7 +76,7 @@ func (a *app) retry(ctx context.Context, lotName, nodeName string, o retryFlags)
 
 // corrected is a node's input as a corrected lot file has it.
 func (a *app) corrected(ctx context.Context, lotName, nodeName, path string) (*run.NodeInput, error) {
-	l, rendered, err := a.load(ctx, path)
+	l, rendered, err := a.load(ctx, path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ neither Temporal nor the provider is asked.`,
 }
 
 func (a *app) validate(cmd *cobra.Command, path string) error {
-	l, rendered, err := a.load(cmd.Context(), path)
+	l, rendered, err := a.load(cmd.Context(), path, nil)
 	var problems lot.Problems
 	if a.structured() && (err == nil || errors.As(err, &problems)) {
 		verdict := struct {
