@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -100,6 +101,8 @@ dies on the way, and tells its story afterwards.
   starter up                            Temporal, its Web UI and a worker, on this machine
   starter provision --batch lot.yaml    show what is erased, ask, start, follow
   starter status                        the lots; status LOT, status LOT NODE
+  starter ui LOT                        the lot's stuck nodes in Temporal's Web UI
+  starter inventory                     what was provisioned, by which run
   starter retry LOT NODE                let a stuck node go on; abort ends its run
   starter lab                           simulated servers, to try everything out
 
@@ -122,10 +125,10 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.StringVar(&a.temporal.Namespace, "namespace", "", "Temporal's namespace (TEMPORAL_NAMESPACE)")
 	f.StringVar(&a.temporal.Profile, "profile", "", "profile of Temporal's configuration file (TEMPORAL_PROFILE)")
 	f.StringVar(&a.webUI, "web-ui", "", "address of Temporal's Web UI, to be shown (IRONLOT_WEB_UI)")
-	f.StringVarP(&a.output, "output", "o", "text", "text or json")
+	f.StringVarP(&a.output, "output", "o", outputTable, strings.Join(outputs(), ", "))
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
 	root.AddCommand(
-		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.retryCommand(), a.abortCommand(),
+		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.lotsCommand(), a.inventoryCommand(), a.uiCommand(), a.retryCommand(), a.abortCommand(),
 		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
 	return root
@@ -133,8 +136,8 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 
 // begin checks the global flags.
 func (a *app) begin(*cobra.Command, []string) error {
-	if a.output != "text" && a.output != "json" {
-		return fmt.Errorf("the output %q is not known: use text or json", a.output)
+	if err := a.checkOutput(); err != nil {
+		return err
 	}
 	if v, ok := a.env.LookupEnv("NO_COLOR"); ok && v != "" {
 		a.noColor = true

@@ -68,7 +68,9 @@ func TestCommands(t *testing.T) {
 	t.Run("all Ready", func(t *testing.T) { t.Parallel(); testReady(t, c) })
 	t.Run("JSON", func(t *testing.T) { t.Parallel(); testJSON(t, c) })
 	t.Run("stuck", func(t *testing.T) { t.Parallel(); testStuck(t, c, s) })
+	t.Run("screen", func(t *testing.T) { t.Parallel(); testScreen(t, c) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
+	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })
 }
@@ -189,7 +191,7 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 	require.Equal(t, exitOK, k.starter("retry", "stuck", "node-2", "--from", "stage", "--reason", "new disk"), k.err)
 	require.Contains(t, k.out.String(), "node-2 goes on with stage")
 	k = k.again()
-	require.Equal(t, exitOK, k.starter("status", "stuck", "--follow"), k.err)
+	require.Equal(t, exitOK, k.starter("status", "stuck", "--watch"), k.err)
 	require.Contains(t, k.out.String(), "(2×)", "write took two passes")
 }
 
@@ -205,7 +207,7 @@ func testInterrupt(t *testing.T, c *cluster, s *script) {
 	})
 	interrupt()
 	require.Equal(t, exitInterrupted, <-code)
-	require.Contains(t, k.out.String(), "The runs go on. Come back with `starter status block --follow`.")
+	require.Contains(t, k.out.String(), "The runs go on. Come back with `starter status block --watch`.")
 
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("status", "block", "node-1"), "a node at work is no failure")
@@ -213,7 +215,7 @@ func testInterrupt(t *testing.T, c *cluster, s *script) {
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("abort", "block", "node-1"), k.err)
 	k = k.again()
-	require.Equal(t, exitAborted, k.starter("status", "block", "-f"))
+	require.Equal(t, exitAborted, k.starter("status", "block", "-w"))
 	require.Contains(t, k.out.String(), "0 of 1 nodes Ready (1 aborted)")
 }
 
@@ -245,7 +247,7 @@ func testAsking(t *testing.T, c *cluster) {
 
 	k = k.again().types("asked\n")
 	require.Equal(t, exitOK, k.starter("provision", "--batch", path, "--detach"), k.err)
-	require.Contains(t, k.out.String(), "lot asked is started; follow it with `starter status asked --follow`")
+	require.Contains(t, k.out.String(), "lot asked is started; follow it with `starter status asked --watch`")
 }
 
 func testRefusals(t *testing.T, c *cluster) {

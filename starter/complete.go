@@ -12,6 +12,14 @@ import (
 // completeTimeout bounds how long a person waits for a completion.
 const completeTimeout = 3 * time.Second
 
+// completeLot completes LOT alone.
+func (a *app) completeLot(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeLotAndNode(cmd, args, typed)
+}
+
 // completeLotAndNode completes LOT and NODE with what Temporal knows. Where
 // nothing is known nothing is offered.
 func (a *app) completeLotAndNode(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

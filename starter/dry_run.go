@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -34,8 +33,8 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, l *lot.Lot, in
 	for _, n := range checked.Nodes {
 		refused = refused || n.Problem != nil
 	}
-	if a.json() {
-		err = json.NewEncoder(a.stdout).Encode(checked)
+	if a.structured() {
+		err = a.encode(checked)
 	} else {
 		_, err = fmt.Fprint(a.stdout, show.Plan(l, warnings), "\n", show.Check(l, checked))
 	}

@@ -2,82 +2,113 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/starter/internal/live"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 const (
 	lookEvery = time.Second
+	// pausePerLook is how much longer than a look the pause after it is.
+	pausePerLook = 2
 	// deafFor is how long Temporal may be out of reach while a lot is
 	// followed. The runs themselves do not mind.
 	deafFor = 2 * time.Minute
 )
 
 // follow shows a lot until every node is Ready or needs a person, then how
-// it went. When ctx ends the runs go on.
+// it went. When ctx ends, or the person leaves the screen, the runs go on.
 func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, address string) error {
-	watcher := a.watcher()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	watcher := a.watcher(ctx, leave)
+	l, err := watch(ctx, tracker, watcher)
+	if closed := watcher.Close(); err == nil {
+		err = closed
+	}
+	switch {
+	case err == nil:
+		return a.result(l, address)
+	case ctx.Err() != nil:
+		_, _ = fmt.Fprintf(a.notes(), "\nThe runs go on. Come back with `starter status %s --watch`.\n", lotName)
+		return &exitError{code: exitInterrupted}
+	case errors.Is(err, errDeaf):
+		return &exitError{exitUnreachable, fmt.Errorf("%w; the runs go on, come back with `starter status %s --watch`", err, lotName)}
+	default:
+		return err
+	}
+}
+
+// errDeaf says that Temporal has not answered for too long.
+var errDeaf = errors.New("Temporal does not answer any more")
+
+// watch shows the lot again and again until it settles.
+func watch(ctx context.Context, tracker *track.Tracker, watcher show.Watcher) (track.Lot, error) {
 	heard := time.Now()
 	for {
+		began := time.Now()
 		l, err := tracker.Look(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return a.interrupted(watcher, lotName)
+			return l, ctx.Err()
 		case err != nil && time.Since(heard) > deafFor:
-			return &exitError{exitUnreachable, fmt.Errorf("no answer from Temporal for %s; the runs go on, come back with `starter status %s --follow`: %w", deafFor, lotName, err)}
+			return l, fmt.Errorf("%w: %w", errDeaf, err)
 		case err == nil:
 			heard = time.Now()
-			if err := watcher.Show(l, heard); err != nil {
-				return err
-			}
-			if l.Settled() {
-				return a.result(l, address)
+			if err := watcher.Show(l, heard); err != nil || l.Settled() {
+				return l, err
 			}
 		}
+		// A look at a large lot takes its time: it must not be all that
+		// Temporal does.
+		pause := time.NewTimer(max(lookEvery, pausePerLook*time.Since(began)))
 		select {
 		case <-ctx.Done():
-			return a.interrupted(watcher, lotName)
-		case <-tick.C:
+			pause.Stop()
+			return l, ctx.Err()
+		case <-pause.C:
 		}
 	}
 }
 
-func (a *app) interrupted(watcher show.Watcher, lotName string) error {
-	_ = watcher.Note("")
-	_ = watcher.Note(fmt.Sprintf("The runs go on. Come back with `starter status %s --follow`.", lotName))
-	return &exitError{code: exitInterrupted}
-}
-
-// watcher is the right way to show progress here.
-func (a *app) watcher() show.Watcher {
-	if a.json() {
-		return &show.JSON{Out: a.stdout, Notes: a.stderr}
-	}
-	if _, _, ok := a.terminal(); !ok {
+// watcher is the right way to show progress here: the whole screen of a
+// terminal that can do it, else lines of text or JSON.
+func (a *app) watcher(ctx context.Context, leave func()) show.Watcher {
+	term, _ := a.env.LookupEnv("TERM")
+	_, _, terminal := a.terminal()
+	switch {
+	case a.structured():
+		return &show.Events{Encode: a.encode}
+	case !terminal, term == "", term == "dumb":
 		return &show.Plain{Out: a.stdout}
 	}
-	return &show.Live{Out: a.stdout, Color: !a.noColor, Size: func() (int, int) {
-		width, height, ok := a.terminal()
-		if !ok || width <= 0 || height <= 0 {
-			return 80, 24
-		}
-		return width, height
-	}}
+	o := live.Options{Out: a.stdout, Env: a.env.Environ(), Color: !a.noColor, Leave: leave}
+	if a.stdinTerminal {
+		o.In = a.stdin
+	}
+	return live.Start(ctx, o)
+}
+
+// notes takes lines for people, which must not mix with data.
+func (a *app) notes() io.Writer {
+	if a.structured() {
+		return a.stderr
+	}
+	return a.stdout
 }
 
 // result shows how a lot stands: the table, what stopped, where to look.
 func (a *app) result(l track.Lot, address string) error {
 	webUI := a.webUIOf(address)
-	if a.json() {
-		if err := json.NewEncoder(a.stdout).Encode(show.ResultOf(l, webUI, time.Now())); err != nil {
+	if a.structured() {
+		if err := a.encode(show.ResultOf(l, webUI, time.Now())); err != nil {
 			return err
 		}
 		return outcome(l)

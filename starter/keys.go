@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"filippo.io/age"
@@ -67,8 +66,8 @@ func (a *app) printKeys(recipients []age.Recipient, file string) error {
 	for i, r := range recipients {
 		keys[i] = fmt.Sprint(r)
 	}
-	if a.json() {
-		return json.NewEncoder(a.stdout).Encode(struct {
+	if a.structured() {
+		return a.encode(struct {
 			Recipients   []string `json:"recipients"`
 			IdentityFile string   `json:"identityFile,omitempty"`
 		}{keys, file})

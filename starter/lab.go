@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,8 +113,8 @@ func (f *labFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if a.json() {
-		err = json.NewEncoder(a.stdout).Encode(labReport(fleet))
+	if a.structured() {
+		err = a.encode(labReport(fleet))
 	} else {
 		_, err = fmt.Fprint(a.stdout, labGreeting(fleet, o))
 	}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,18 +47,18 @@ No secret is in it.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "md", "html, md or json (-o json is json too)")
+	f.StringVar(&o.format, "format", "md", "html, md, json or yaml (-o json and -o yaml do the same)")
 	f.StringArrayVar(&o.files, "from", nil, "an exported history of a node's run; may be repeated")
 	f.StringVar(&o.out, "out", "", "file to write; standard output when empty")
 	return cmd
 }
 
 func (a *app) postmortem(ctx context.Context, args []string, o postmortemFlags) error {
-	if a.json() {
-		o.format = "json"
+	if a.structured() {
+		o.format = a.output
 	}
-	if o.format != "md" && o.format != "html" && o.format != "json" {
-		return refuse("use html, md or json", "the format %q is not known", o.format)
+	if !slices.Contains([]string{"html", "md", "json", "yaml"}, o.format) {
+		return refuse("use html, md, json or yaml", "the format %q is not known", o.format)
 	}
 	if (len(args) == 0) == (len(o.files) == 0) {
 		return refuse("name one of the two", "a post-mortem needs either a lot or exported histories (--from)")
@@ -123,7 +123,7 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 		if n.State == run.Queued || n.State == run.Refused {
 			continue
 		}
-		h, err := recordedHistory(ctx, c.Client, n.WorkflowID)
+		h, err := recordedHistory(ctx, c.Client, n.WorkflowID, "")
 		if err != nil {
 			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
 		}
@@ -139,9 +139,11 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 	return lot, nil
 }
 
-func recordedHistory(ctx context.Context, c client.Client, id string) (*historypb.History, error) {
+// recordedHistory reads the history of a workflow's run, the latest when
+// runID is empty.
+func recordedHistory(ctx context.Context, c client.Client, id, runID string) (*historypb.History, error) {
 	h := &historypb.History{}
-	events := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		if err != nil {
@@ -172,8 +174,8 @@ func writeAs(w io.Writer, lot history.Lot, format string) error {
 	switch format {
 	case "html":
 		return lot.HTML(w)
-	case "json":
-		return json.NewEncoder(w).Encode(lot)
+	case "json", "yaml":
+		return encode(w, lot, format)
 	default:
 		return lot.Markdown(w)
 	}

@@ -26,6 +26,7 @@ const maxPayload = 2<<20 - 64<<10
 
 type provisionFlags struct {
 	batch       string
+	nodes       []string // these alone; empty: all
 	yes, detach bool
 	dryRun      bool
 }
@@ -40,7 +41,8 @@ runs and follows them. Ctrl-C ends the following alone: the runs go on.
 
 When another run holds one of the servers, nothing is started. A server that
 is a live Talos node is not touched either: its run is stuck in preflight,
-unless the lot file says "reprovision: true" for it.`,
+unless the lot file says "reprovision: true" for it. With --node only the named
+nodes of the file are provisioned, and nothing is done to the others.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
@@ -51,6 +53,7 @@ unless the lot file says "reprovision: true" for it.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.batch, "batch", "", "the lot file")
+	f.StringSliceVar(&o.nodes, "node", nil, "provision these `nodes` of the lot alone; may be repeated")
 	f.BoolVarP(&o.yes, "yes", "y", false, "erase without asking")
 	f.BoolVarP(&o.detach, "detach", "d", false, "do not follow the runs")
 	f.BoolVar(&o.dryRun, "dry-run", false, "let a worker check every server at the provider, show what would be done, and do nothing")
@@ -61,7 +64,7 @@ unless the lot file says "reprovision: true" for it.`,
 // provision does everything that can fail before it asks, and nothing that
 // touches a server before it is told to.
 func (a *app) provision(ctx context.Context, o provisionFlags) error {
-	l, rendered, err := a.load(ctx, o.batch)
+	l, rendered, err := a.load(ctx, o.batch, o.nodes)
 	if err != nil {
 		return err
 	}
@@ -92,9 +95,12 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	return a.follow(ctx, track.New(c.Client, l.Name), l.Name, c.Address)
 }
 
-// load reads, checks and renders a lot.
-func (a *app) load(ctx context.Context, path string) (*lot.Lot, *lot.Rendered, error) {
+// load reads, checks and renders a lot, or the named nodes of it.
+func (a *app) load(ctx context.Context, path string, nodes []string) (*lot.Lot, *lot.Rendered, error) {
 	l, err := lot.Load(path)
+	if err == nil && len(nodes) > 0 {
+		err = l.Only(nodes)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,7 +157,7 @@ func free(ctx context.Context, c client.Client, l *lot.Lot) error {
 // name.
 func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bool) error {
 	out := a.stdout
-	if a.json() {
+	if a.structured() {
 		out = a.stderr
 	}
 	if _, err := fmt.Fprintln(out, show.Plan(l, warnings)); err != nil {
@@ -190,6 +196,7 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: run.LotID(l.Name), TaskQueue: run.TaskQueue, StaticSummary: summary,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{track.MemoNodes: len(l.Nodes), track.MemoSimulated: l.Lab},
 		TypedSearchAttributes:                    sdk.NewSearchAttributes(sdk.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(l.Name)),
 	}, run.WorkflowLot, in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -206,10 +213,10 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 // detached says how to come back to a lot that is not followed.
 func (a *app) detached(l *lot.Lot, address string) error {
 	out := a.stdout
-	if a.json() {
+	if a.structured() {
 		out = a.stderr
 	}
-	text := fmt.Sprintf("lot %s is started; follow it with `starter status %s --follow`", l.Name, l.Name)
+	text := fmt.Sprintf("lot %s is started; follow it with `starter status %s --watch`", l.Name, l.Name)
 	if webUI := a.webUIOf(address); webUI != "" {
 		text += " or at " + webUI
 	}

@@ -71,12 +71,12 @@ func (a *app) retry(ctx context.Context, lotName, nodeName string, o retryFlags)
 	case next == "":
 		next = n.Phase
 	}
-	return a.said(n, run.UpdateRetry, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --follow`", nodeName, next, lotName))
+	return a.said(n, run.UpdateRetry, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --watch`", nodeName, next, lotName))
 }
 
 // corrected is a node's input as a corrected lot file has it.
 func (a *app) corrected(ctx context.Context, lotName, nodeName, path string) (*run.NodeInput, error) {
-	l, rendered, err := a.load(ctx, path)
+	l, rendered, err := a.load(ctx, path, nil)
 	if err != nil {
 		return nil, err
 	}

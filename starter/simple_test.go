@@ -22,7 +22,7 @@ func TestCommandLineMistakes(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"nonsense"}, {"provision", "--no-such-flag"}, {"provision", "lot.yaml"}, {"provision"}, {"validate"},
-		{"status", "a", "b", "c"}, {"status", "--follow"}, {"retry", "a"}, {"abort"}, {"version", "-o", "xml"},
+		{"status", "a", "b", "c"}, {"status", "--watch"}, {"retry", "a"}, {"abort"}, {"version", "-o", "xml"},
 	} {
 		k := newConsole(t, "127.0.0.1:9")
 		require.Equal(t, exitRefused, k.starter(args...), args)

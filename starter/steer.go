@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,8 +84,8 @@ func pick(l track.Lot, name string) (track.Node, error) {
 
 // said reports a wish that was taken.
 func (a *app) said(n track.Node, done, text string) error {
-	if a.json() {
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"lot": n.Node.Lot, "node": n.Node.Name, "done": done})
+	if a.structured() {
+		return a.encode(map[string]string{"lot": n.Node.Lot, "node": n.Node.Name, "done": done})
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -24,9 +23,9 @@ neither Temporal nor the provider is asked.`,
 }
 
 func (a *app) validate(cmd *cobra.Command, path string) error {
-	l, rendered, err := a.load(cmd.Context(), path)
+	l, rendered, err := a.load(cmd.Context(), path, nil)
 	var problems lot.Problems
-	if a.json() && (err == nil || errors.As(err, &problems)) {
+	if a.structured() && (err == nil || errors.As(err, &problems)) {
 		verdict := struct {
 			Valid    bool         `json:"valid"`
 			Problems lot.Problems `json:"problems"`
@@ -35,7 +34,7 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 		if err == nil {
 			verdict.Warnings = append(verdict.Warnings, rendered.Warnings...)
 		}
-		if encodeErr := json.NewEncoder(a.stdout).Encode(verdict); encodeErr != nil || err == nil {
+		if encodeErr := a.encode(verdict); encodeErr != nil || err == nil {
 			return encodeErr
 		}
 		return &exitError{code: exitRefused}

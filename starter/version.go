@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 
@@ -16,8 +15,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if a.json() {
-				return json.NewEncoder(a.stdout).Encode(map[string]string{"version": version.String(), "go": runtime.Version()})
+			if a.structured() {
+				return a.encode(map[string]string{"version": version.String(), "go": runtime.Version()})
 			}
 			_, err := fmt.Fprintf(a.stdout, "ironlot starter %s (%s %s/%s)\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

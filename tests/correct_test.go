@@ -93,7 +93,7 @@ func TestRebootsThatAreIgnoredAreEscalated(t *testing.T) {
 				return
 			}
 			require.Equal(t, run.WaitSSH, status.Phase)
-			require.Contains(t, status.Problem.Message, "gave up after 2 reboots and 1 power cycles")
+			require.Contains(t, status.Problem.Message, "gave up after 2 reboots and 1 power cycle")
 			require.Contains(t, status.Problem.Erased, "nothing")
 			server.Machine.SetFaults(simulated.Faults{})
 			s.update(r.GetID(), run.UpdateRetry, run.RetryRequest{From: run.RebootRescue})

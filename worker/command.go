@@ -60,7 +60,8 @@ starter seals to the workers' recipients (` + "`starter keys`" + ` shows them).
 A signal (SIGINT, SIGTERM) stops the worker gracefully: it lets go of its
 machines, whose jobs go on, and other workers follow them.
 
-Exit codes: 0 stopped, 1 failed, 2 a setting must be mended.`,
+Exit codes: 0 stopped, 1 failed, 2 a setting must be mended, 5 Temporal does
+not answer.`,
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -106,7 +107,7 @@ func (s *settings) run(cmd *cobra.Command) error {
 	s.temporal.Logger = logging.Temporal(log)
 	conn, err := temporal.Dial(ctx, s.temporal)
 	if err != nil {
-		return err
+		return dialled(err)
 	}
 	defer conn.Close()
 	return worker.Run(ctx, worker.Config{

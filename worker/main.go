@@ -24,12 +24,30 @@ func main() {
 
 // Exit codes of the worker.
 const (
-	exitFailed  = 1
-	exitRefused = 2 // a setting that must be mended
+	exitFailed      = 1
+	exitRefused     = 2 // a setting that must be mended
+	exitUnreachable = 5 // Temporal does not answer, as with starter
 )
+
+// unreachableError says that Temporal does not answer.
+type unreachableError struct{ error }
+
+func (e unreachableError) Unwrap() error { return e.error }
+
+// dialled says of an error of Dial whether it was that nobody answered.
+func dialled(err error) error {
+	if err != nil && fault.ClassOf(err) == fault.Transient {
+		return unreachableError{err}
+	}
+	return err
+}
 
 func exitCode(err error) int {
 	var f *fault.Error
+	var unreachable unreachableError
+	if errors.As(err, &unreachable) {
+		return exitUnreachable
+	}
 	if errors.As(err, &f) && f.Class == fault.NeedsOperator {
 		return exitRefused
 	}

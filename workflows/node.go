@@ -160,9 +160,17 @@ func (n *node) mayGoBack(p phase) bool {
 func (n *node) gaveUp(p phase) string {
 	if p.boots {
 		b := n.in.Node.Boot.OrDefault()
-		return fmt.Sprintf("gave up after %d reboots and %d power cycles (stop and start): ", b.Reboots, b.PowerCycles)
+		return fmt.Sprintf("gave up after %s and %s (stop and start): ", times(b.Reboots, "reboot"), times(b.PowerCycles, "power cycle"))
 	}
 	return fmt.Sprintf("gave up after going back %d times, the last time because ", maxRewinds)
+}
+
+// times counts something in words.
+func times(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // stick waits for a person.

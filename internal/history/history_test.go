@@ -101,6 +101,26 @@ func TestWrittenForms(t *testing.T) {
 	require.Equal(t, l.Nodes[1].Passes, back.Nodes[1].Passes)
 }
 
+// TestWhatStoppedComesFirst: the decisive error is the first thing to read.
+func TestWhatStoppedComesFirst(t *testing.T) {
+	t.Parallel()
+	stuck := Report{Node: run.Node{Name: "stuck-node"}, State: run.Stuck, Problem: &run.Problem{
+		Phase: run.Write, Message: "the disk is broken", Remedy: "replace the disk", Tail: "sda: error",
+	}}
+	l := Lot{Name: "rack", Nodes: []Report{*recorded(t, "ready.json"), stuck}}
+	var md, html bytes.Buffer
+	require.NoError(t, l.Markdown(&md))
+	require.NoError(t, l.HTML(&html))
+	ready := l.Nodes[0].Node.Name
+	for _, text := range []string{md.String(), html.String()} {
+		require.Less(t, strings.Index(text, "the disk is broken"), strings.Index(text, ready))
+		require.Contains(t, text, "replace the disk")
+	}
+	require.Less(t, strings.Index(html.String(), `<h2 id="stuck-node"`), strings.Index(html.String(), `<h2 id="`+ready+`"`))
+	require.Contains(t, html.String(), "sda: error")
+	require.Equal(t, "ready", string(l.Nodes[0].State), "the report's own order stays")
+}
+
 func TestTextOfMachinesIsEscaped(t *testing.T) {
 	t.Parallel()
 	r := Report{Node: run.Node{Name: "n"}, Passes: []Pass{{Phase: run.Write, Outcome: Failed, Message: "<script>|x", Log: "</pre>```"}}}

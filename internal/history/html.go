@@ -1,10 +1,15 @@
 package history
 
 import (
+	"cmp"
 	_ "embed"
+	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"time"
+
+	"github.com/ironlot/ironlot/internal/run"
 )
 
 //go:embed report.html.tmpl
@@ -17,6 +22,8 @@ func (l Lot) HTML(w io.Writer) error {
 		"clock": clock, "seconds": seconds, "chart": func(r Report) chart { return draw(r) },
 		"took":  func(r Report, p Pass) string { return seconds(p.Took(r.Read)) },
 		"title": func(p Pass) string { return p.title() }, "text": func(p Pass) string { return p.text() },
+		"hour": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "legend": legend,
+		"bytes": size[uint64], "length": size[int],
 		"total": func(r Report) string {
 			if r.Ended.IsZero() {
 				return seconds(r.Read.Sub(r.Started)) + " so far"
@@ -28,10 +35,58 @@ func (l Lot) HTML(w io.Writer) error {
 		return err
 	}
 	node, first := l.FirstFailure()
+	nodes := l.byInterest()
+	stopped := stopped(nodes)
+	shown := stopped[:min(mostStopped, len(stopped))]
 	return t.Execute(w, map[string]any{
 		"Lot": l, "Simulated": l.simulated(), "Headline": l.headline(), "Phases": l.Phases(),
 		"Deviations": l.Deviations(), "FirstNode": node, "First": first,
+		"Nodes": nodes, "Stopped": shown, "More": len(stopped) - len(shown),
 	})
+}
+
+// mostStopped is how many nodes that stopped the page begins with.
+const mostStopped = 10
+
+// byInterest puts the nodes that need a person first, then those that ended
+// early, then those at work.
+func (l Lot) byInterest() []Report {
+	rank := map[run.State]int{run.Stuck: 0, run.Aborted: 1, run.Running: 2}
+	at := func(r Report) int {
+		if n, ok := rank[r.State]; ok {
+			return n
+		}
+		return len(rank)
+	}
+	nodes := slices.Clone(l.Nodes)
+	slices.SortStableFunc(nodes, func(a, b Report) int { return cmp.Compare(at(a), at(b)) })
+	return nodes
+}
+
+// stopped are the nodes that go no further by themselves and are not Ready.
+func stopped(nodes []Report) []Report {
+	return slices.DeleteFunc(slices.Clone(nodes), func(r Report) bool { return r.State != run.Stuck && r.State != run.Aborted })
+}
+
+// legend lists the outcomes that a run's picture has.
+func legend(r Report) []Outcome {
+	var all []Outcome
+	for _, o := range []Outcome{Proved, Failed, Canceled, Open} {
+		if slices.ContainsFunc(r.Passes, func(p Pass) bool { return p.Outcome == o }) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// size shows a number of bytes in powers of 1000.
+func size[T int | uint64](n T) string {
+	f, unit := float64(n), 0
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	for ; f >= 999.95 && unit < len(units)-1; unit++ {
+		f /= 1000
+	}
+	return fmt.Sprintf("%.4g %s", f, units[unit])
 }
 
 // chart is a run's passes as bars over time, in the units of the picture.

@@ -17,8 +17,14 @@ func (l Lot) Markdown(w io.Writer) error {
 		b.WriteString("**Lab: these machines are simulated.**\n\n")
 	}
 	fmt.Fprintf(b, "%s\n\n", l.headline())
+	nodes := l.byInterest()
+	for _, n := range stopped(nodes) {
+		if n.Problem != nil {
+			fmt.Fprintf(b, "- **%s** is %s in %s: %s\n", n.Node.Name, n.State, n.Problem.Phase, line(n.Problem.Message))
+		}
+	}
 	if node, p := l.FirstFailure(); p != nil {
-		fmt.Fprintf(b, "First failure: **%s** in %s at %s: %s\n\n", node, p.Phase, clock(p.Ended), line(p.Message))
+		fmt.Fprintf(b, "\nFirst failure: **%s** in %s at %s: %s\n\n", node, p.Phase, clock(p.Ended), line(p.Message))
 	}
 	if len(l.Nodes) > 1 {
 		b.WriteString("| phase | median | slowest | node |\n|---|---|---|---|\n")
@@ -30,7 +36,7 @@ func (l Lot) Markdown(w io.Writer) error {
 	for _, d := range l.Deviations() {
 		fmt.Fprintf(b, "- %s took %s for %s, the median is %s\n", d.Node, seconds(d.Took), d.Phase, seconds(d.Median))
 	}
-	for _, n := range l.Nodes {
+	for _, n := range nodes {
 		n.markdown(b)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -51,6 +53,18 @@ type Node struct {
 	shared   int               // how many of the patches are the defaults'
 	values   map[string]string // of the defaults
 	own      map[string]string // the node's own values
+}
+
+// Only leaves the named nodes in the lot and drops the others. Errors are
+// NeedsOperator.
+func (l *Lot) Only(names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(l.Nodes, func(n Node) bool { return n.Run.Name == name }) {
+			return fault.Operator("name nodes of the file", "%s has no node %q", l.File, name)
+		}
+	}
+	l.Nodes = slices.DeleteFunc(l.Nodes, func(n Node) bool { return !slices.Contains(names, n.Run.Name) })
+	return nil
 }
 
 // Load reads a lot file and checks all that can be checked without the
@@ -104,11 +118,15 @@ func parseYAML(j *journal, data []byte) *yaml.Node {
 		j.add(syntaxError(data, err))
 		return nil
 	}
-	if len(document.Content) != 1 || document.Content[0].ShortTag() == "!!null" {
+	if empty(document) {
 		j.add(place{}, "holds no value; `starter schema` and the examples show what belongs into a lot file")
 		return nil
 	}
-	switch err := decoder.Decode(&more); {
+	for err == nil && empty(more) {
+		more = yaml.Node{}
+		err = decoder.Decode(&more)
+	}
+	switch {
 	case errors.Is(err, io.EOF):
 		return document.Content[0]
 	case err != nil:
@@ -117,6 +135,12 @@ func parseYAML(j *journal, data []byte) *yaml.Node {
 		j.add(place{line: more.Line, column: max(1, more.Column)}, "starts a second document; write one lot a file")
 	}
 	return nil
+}
+
+// empty reports whether a document holds nothing, such as what follows a
+// trailing "---".
+func empty(document yaml.Node) bool {
+	return len(document.Content) != 1 || document.Content[0].ShortTag() == "!!null"
 }
 
 // syntaxError gives place and message of what the YAML parser refused. The

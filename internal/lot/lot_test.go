@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/lot/lottest"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -195,4 +196,34 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("not a list of problems: %v", err)
 		}
 	})
+}
+
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	names := func(l *lot.Lot) []string {
+		var all []string
+		for _, n := range l.Nodes {
+			all = append(all, n.Run.Name)
+		}
+		return all
+	}
+	l, err := lot.Load(lottest.Lot(t, "some", 3))
+	require.NoError(t, err)
+	require.ErrorContains(t, l.Only([]string{"node-1", "node-7"}), `has no node "node-7"`)
+	require.Len(t, l.Nodes, 3)
+	require.NoError(t, l.Only([]string{"node-3", "node-1"}))
+	require.Equal(t, []string{"node-1", "node-3"}, names(l), "in the file's order")
+	_, err = l.Render(t.Context())
+	require.NoError(t, err)
+}
+
+func TestEmptyDocumentsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "some", 1)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, end := range []string{"---\n", "---\n---\n", "...\n", "---\n# the end\n"} {
+		_, err := lot.Parse(path, append(data[:len(data):len(data)], end...))
+		require.NoError(t, err, end)
+	}
 }

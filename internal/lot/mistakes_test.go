@@ -33,6 +33,7 @@ func shapeMistakes() []mistake {
 		}, schema: true},
 		{name: "not UTF-8", text: "name: \xff\n", want: []string{"lot.yaml: is not UTF-8 text; save it as UTF-8"}},
 		{name: "two documents", text: good + "---\nkind: Lot\n", want: []string{"lot.yaml:26:1: starts a second document; write one lot a file"}},
+		{name: "a document behind an empty one", text: good + "---\n---\nkind: Lot\n", want: []string{"lot.yaml:27:1: starts a second document; write one lot a file"}},
 		{name: "broken second document", text: good + "---\n}\n", want: []string{"lot.yaml:26:1: is not valid YAML near this place: did not find expected node content; correct the file"}},
 		{name: "tab", old: "  url: https", new: "\turl: https", want: []string{"lot.yaml:6:1: is indented with a tab, which YAML does not allow; use spaces"}},
 		{name: "syntax", old: "zone: fr-par-2", new: "zone: [fr-par-2", want: []string{"lot.yaml:3:1: is not valid YAML near this place: did not find expected ',' or ']'; correct the file"}},

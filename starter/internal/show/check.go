@@ -13,11 +13,11 @@ func Check(l *lot.Lot, c run.LotCheck) string {
 	var b strings.Builder
 	good := 0
 	for i, n := range c.Nodes {
-		fmt.Fprintf(&b, "%s (server %s)\n", n.Name, clean(l.Nodes[i].Run.ServerName))
+		fmt.Fprintf(&b, "%s (server %s)\n", n.Name, Clean(l.Nodes[i].Run.ServerName))
 		if p := n.Problem; p != nil {
-			fmt.Fprintf(&b, "  REFUSED  %s\n", clean(p.Message))
+			fmt.Fprintf(&b, "  REFUSED  %s\n", Clean(p.Message))
 			if p.Remedy != "" {
-				fmt.Fprintf(&b, "  remedy   %s\n", clean(p.Remedy))
+				fmt.Fprintf(&b, "  remedy   %s\n", Clean(p.Remedy))
 			}
 			continue
 		}
@@ -27,7 +27,7 @@ func Check(l *lot.Lot, c run.LotCheck) string {
 		if checked := n.Facts.Preflight; checked != nil {
 			fmt.Fprintf(&b, "  config   %s\n", config(checked.Config))
 			for _, w := range checked.Warnings {
-				fmt.Fprintf(&b, "  warning  %s\n", clean(w))
+				fmt.Fprintf(&b, "  warning  %s\n", Clean(w))
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func others(n run.Node, note string) string {
 	return " for Talos, all others to an empty GPT" + note
 }
 
-func label(d run.Disk) string { return fmt.Sprintf("%s (%s)", clean(d.Label()), Bytes(int64(d.Size))) }
+func label(d run.Disk) string { return fmt.Sprintf("%s (%s)", Clean(d.Label()), Bytes(int64(d.Size))) }
 
 func reboots(n run.Node, f run.Facts) string {
 	if f.Rescue != nil && f.Rescue.Reused {
@@ -80,5 +80,5 @@ func config(p *run.ConfigPlan) string {
 		keys, more = keys[:most], fmt.Sprintf(" and %d more", len(keys)-most)
 	}
 	return fmt.Sprintf("%s %s, sha256 %.12s; the server runs %.12s, which differs in %s%s",
-		p.Type, p.Hostname, p.SHA256, p.Running, clean(strings.Join(keys, ", ")), more)
+		p.Type, p.Hostname, p.SHA256, p.Running, Clean(strings.Join(keys, ", ")), more)
 }

@@ -17,7 +17,7 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 		b.WriteString(Simulated + "\n\n")
 	}
 	fmt.Fprintf(&b, "node      %s of lot %s\n", n.Node.Name, l.Name)
-	fmt.Fprintf(&b, "server    %s (%s, %s)\n", clean(n.Node.ServerName), n.Node.ServerID, n.Node.Zone)
+	fmt.Fprintf(&b, "server    %s (%s, %s)\n", Clean(n.Node.ServerName), n.Node.ServerID, n.Node.Zone)
 	fmt.Fprintf(&b, "workflow  %s\n", n.WorkflowID)
 	fmt.Fprintf(&b, "state     %s %s\n", n.State, n.Phase)
 	if doing := Doing(n); doing != "" && !n.Settled() {
@@ -30,7 +30,7 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 		return b.String()
 	}
 	for _, f := range facts(n.Status.Facts) {
-		fmt.Fprintf(&b, "%-9s %s\n", f[0], clean(f[1]))
+		fmt.Fprintf(&b, "%-9s %s\n", f[0], Clean(f[1]))
 	}
 	rows := [][]string{{"PHASE", "STARTED", "TOOK", "OUTCOME"}}
 	for _, r := range n.Status.Timeline {
@@ -43,7 +43,7 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 	if p := n.Status.Problem; p != nil && p.Tail != "" {
 		b.WriteString("\nend of the remote output:\n")
 		for line := range strings.Lines(strings.TrimSpace(p.Tail)) {
-			b.WriteString("  | " + clean(line) + "\n")
+			b.WriteString("  | " + Clean(line) + "\n")
 		}
 	}
 	return b.String()
@@ -59,11 +59,11 @@ func took(r run.PhaseRecord, now time.Time) string {
 func outcome(r run.PhaseRecord) string {
 	switch {
 	case r.Error != "":
-		return clean(r.Class + ": " + r.Error)
+		return Clean(r.Class + ": " + r.Error)
 	case r.Ended.IsZero():
 		return "at work"
 	default:
-		return clean(r.Summary)
+		return Clean(r.Summary)
 	}
 }
 
@@ -80,10 +80,10 @@ func facts(f run.Facts) [][2]string {
 		add("rescue", "boot %s, %s %s, host key %s", r.BootID, r.Kernel, r.Arch, r.HostKey)
 	}
 	if d := f.System; d != nil {
-		add("disk", "%s (%s, %s)", d.Label(), clean(d.Model), Bytes(int64(d.Size)))
+		add("disk", "%s (%s, %s)", d.Label(), Clean(d.Model), Bytes(int64(d.Size)))
 	}
 	for _, d := range f.Secondary {
-		add("other", "%s (%s, %s)", d.Label(), clean(d.Model), Bytes(int64(d.Size)))
+		add("other", "%s (%s, %s)", d.Label(), Clean(d.Model), Bytes(int64(d.Size)))
 	}
 	if s := f.Staged; s != nil {
 		add("image", "%s, raw %s, sha256 %s", s.Format, Bytes(s.RawSize), s.RawSHA256)

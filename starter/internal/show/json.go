@@ -1,24 +1,20 @@
 package show
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
-// JSON writes an event a line whenever a node's state, phase or attempt
+// Events tells programs whenever a node's state, phase or attempt
 // changes.
-type JSON struct {
-	Out   io.Writer // events
-	Notes io.Writer // lines for people
-	seen  map[string]string
+type Events struct {
+	Encode func(any) error
+	seen   map[string]string
 }
 
-// Event is a line of JSON.
+// Event is what happened to a node.
 type Event struct {
 	Event     string        `json:"event"` // node or result
 	Time      time.Time     `json:"time"`
@@ -33,7 +29,7 @@ type Event struct {
 }
 
 // Show implements Watcher.
-func (v *JSON) Show(l track.Lot, now time.Time) error {
+func (v *Events) Show(l track.Lot, now time.Time) error {
 	for _, n := range l.Nodes {
 		if !changed(&v.seen, n) {
 			continue
@@ -42,20 +38,17 @@ func (v *JSON) Show(l track.Lot, now time.Time) error {
 			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
 			Attempt: n.Attempt, Reason: n.Reason, Progress: n.Progress, Simulated: l.Lab,
 		}
-		if err := json.NewEncoder(v.Out).Encode(event); err != nil {
+		if err := v.Encode(event); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Note implements Watcher.
-func (v *JSON) Note(text string) error {
-	_, err := fmt.Fprintln(v.Notes, text)
-	return err
-}
+// Close implements Watcher.
+func (v *Events) Close() error { return nil }
 
-// Result is the last line of JSON: how the lot ended.
+// Result is the last event: how the lot ended.
 type Result struct {
 	Event     string       `json:"event"` // result
 	Time      time.Time    `json:"time"`

@@ -21,7 +21,7 @@ func Plan(l *lot.Lot, warnings []string) string {
 		if n.Run.Disks.Secondary == run.Keep {
 			other = "kept"
 		}
-		rows = append(rows, []string{n.Run.Name, clean(n.Run.ServerName), n.Run.ServerID, Choice(n.Run.Disks.System), other})
+		rows = append(rows, []string{n.Run.Name, Clean(n.Run.ServerName), n.Run.ServerID, Choice(n.Run.Disks.System), other})
 	}
 	b.WriteString(Table(rows))
 	b.WriteString("\nThe system disk is erased for Talos. Other disks marked ERASED get an empty GPT.\n")
@@ -33,7 +33,7 @@ func Plan(l *lot.Lot, warnings []string) string {
 		}
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(&b, "warning: %s\n", clean(w))
+		fmt.Fprintf(&b, "warning: %s\n", Clean(w))
 	}
 	return b.String()
 }
@@ -67,5 +67,5 @@ func Choice(c run.DiskChoice) string {
 	if c.MaxSize > 0 {
 		parts = append(parts, "of "+Bytes(int64(c.MaxSize))+" or less")
 	}
-	return clean(strings.Join(parts, " "))
+	return Clean(strings.Join(parts, " "))
 }

@@ -62,45 +62,6 @@ func fleet() track.Lot {
 	return track.Lot{Name: "rack-1", Open: true, Lab: true, Nodes: []track.Node{ready, working, trying, stuck, refused, node("f", run.Queued, "")}}
 }
 
-const frame = `lot rack-1: 1 of 6 nodes Ready (1 ready, 2 running, 1 queued, 1 stuck, 1 refused)  [SIMULATED]
-a     ready    wait-ready      3m07s  Talos v1.13.8
-bb    running  write           2m00s  write, 26% of 4.5 GB, 212.4 MB/s
-c     running  wait-ssh               try 3, dial; before: the host [2J does not answer
-d     stuck    disk-prep       2m00s  two disks are alike
-e     refused                         another run holds it
-f     queued
-`
-
-func TestLiveFrame(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	v := &Live{Out: &out, Size: func() (int, int) { return 200, 50 }}
-	require.NoError(t, v.Show(fleet(), start().Add(2*time.Minute)))
-	text := strings.NewReplacer("\r\x1b[2K", "", "\x1b[J", "").Replace(out.String())
-	require.Equal(t, frame, text)
-	require.NotContains(t, text, "\x1b", "what others said cannot command the terminal")
-
-	out.Reset()
-	require.NoError(t, v.Show(fleet(), start()))
-	require.True(t, strings.HasPrefix(out.String(), "\x1b[7A"), "the second frame covers the first")
-}
-
-func TestLiveOnASmallTerminal(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	v := &Live{Out: &out, Color: true, Size: func() (int, int) { return 30, 6 }}
-	require.NoError(t, v.Show(fleet(), start()))
-	plain := strings.NewReplacer("\r\x1b[2K", "", "\x1b[J", "", "\x1b[31m", "", "\x1b[36m", "", "\x1b[0m", "").Replace(out.String())
-	lines := strings.Split(strings.TrimSuffix(plain, "\n"), "\n")
-	require.Len(t, lines, 5)
-	for _, line := range lines {
-		require.LessOrEqual(t, len([]rune(line)), 30, line)
-	}
-	require.True(t, strings.HasPrefix(lines[1], "d "), "who needs a person comes first")
-	require.Equal(t, "… and 3 more", lines[4])
-	require.Contains(t, out.String(), "\x1b[31mstuck\x1b[0m", "the state alone has a colour")
-}
-
 func TestPlainWritesChangesOnly(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -121,11 +82,9 @@ func TestPlainWritesChangesOnly(t *testing.T) {
 
 func TestJSONEvents(t *testing.T) {
 	t.Parallel()
-	var out, notes bytes.Buffer
-	v := &JSON{Out: &out, Notes: &notes}
-	require.NoError(t, v.Note("hello"))
+	var out bytes.Buffer
+	v := &Events{Encode: json.NewEncoder(&out).Encode}
 	require.NoError(t, v.Show(fleet(), start()))
-	require.Equal(t, "hello\n", notes.String())
 	var event Event
 	decoder := json.NewDecoder(&out)
 	require.NoError(t, decoder.Decode(&event))

@@ -60,7 +60,7 @@ func resultRows(l track.Lot, now time.Time) [][]string {
 	}
 	rows := [][]string{head}
 	for _, n := range l.Nodes {
-		row := []string{n.Node.Name, clean(n.Node.ServerName), string(n.State), Took(n, now)}
+		row := []string{n.Node.Name, Clean(n.Node.ServerName), string(n.State), Took(n, now)}
 		for _, p := range run.Phases() {
 			row = append(row, phaseText(n.Status, p, now))
 		}
@@ -162,14 +162,14 @@ func Stops(l track.Lot) string {
 		if n.Phase != "" {
 			fmt.Fprintf(&b, " in %s", n.Phase)
 		}
-		fmt.Fprintf(&b, ": %s\n", clean(n.Reason))
+		fmt.Fprintf(&b, ": %s\n", Clean(n.Reason))
 		if n.Status != nil && n.Status.Problem != nil {
 			p := n.Status.Problem
 			if p.Remedy != "" {
-				fmt.Fprintf(&b, "  what to do: %s\n", clean(p.Remedy))
+				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.Remedy))
 			}
 			if p.Erased != "" {
-				fmt.Fprintf(&b, "  erased: %s\n", clean(p.Erased))
+				fmt.Fprintf(&b, "  erased: %s\n", Clean(p.Erased))
 			}
 		}
 		if n.State == run.Stuck {

@@ -61,7 +61,7 @@ func Progress(p *run.Progress) string {
 	if len(p.Unmet) > 0 {
 		parts = append(parts, "waits for "+strings.Join(p.Unmet, "; "))
 	}
-	return clean(strings.Join(parts, ", "))
+	return Clean(strings.Join(parts, ", "))
 }
 
 // Doing says in a few words what a node does, or why it does nothing.
@@ -70,13 +70,13 @@ func Doing(n track.Node) string {
 	case n.State == run.Ready:
 		return readyText(n)
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
-		return clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, Progress(n.Progress), n.Failure))
+		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, Progress(n.Progress), n.Failure))
 	case n.State == run.Running:
 		return Progress(n.Progress)
 	case n.State == run.Queued:
 		return ""
 	default:
-		return clean(n.Reason)
+		return Clean(n.Reason)
 	}
 }
 
@@ -84,7 +84,7 @@ func readyText(n track.Node) string {
 	if n.Status == nil || n.Status.Facts.Ready == nil {
 		return ""
 	}
-	return clean("Talos " + n.Status.Facts.Ready.TalosVersion)
+	return Clean("Talos " + n.Status.Facts.Ready.TalosVersion)
 }
 
 // Took is how long a node's run has taken so far, or took.
@@ -98,8 +98,8 @@ func Took(n track.Node, now time.Time) string {
 	return Duration(now.Sub(n.Status.Started))
 }
 
-// clean keeps text of others on one line and free of terminal commands.
-func clean(s string) string {
+// Clean keeps text of others on one line and free of terminal commands.
+func Clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError || r >= 0x80 && r < 0xa0 {
 			return ' '

@@ -2,92 +2,157 @@ package track
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// Summary is a lot in a list.
+// Summary is a lot in a list, once for each time that it was started.
 type Summary struct {
 	Lot     string    `json:"lot"`
+	State   run.State `json:"state"` // stuck: some node is; else running, ready or aborted
+	Nodes   int       `json:"nodes"`
+	Counts  Counts    `json:"counts"`
 	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Open    bool      `json:"open"`
-	Result  string    `json:"result"` // running, completed, terminated, …
+	Ended   time.Time `json:"ended,omitzero"` // of the lot's workflow
+	// Stuck is the node that has been stuck for the longest run, nil: none is.
+	Stuck      *StuckNode `json:"stuck,omitempty"`
+	WorkflowID string     `json:"workflowId"`
+	RunID      string     `json:"runId"`
+	Simulated  bool       `json:"simulated,omitempty"`
+
+	open bool
+	seen map[string]bool // workflow IDs of the nodes
 }
+
+// Counts are nodes by state.
+type Counts struct {
+	Ready   int `json:"ready"`
+	Running int `json:"running"`
+	Queued  int `json:"queued"`
+	Stuck   int `json:"stuck"`
+	Aborted int `json:"aborted"` // or ended from outside
+	Refused int `json:"refused"` // never started
+}
+
+// StuckNode is a node that waits for a person.
+type StuckNode struct {
+	Node       string `json:"node"`
+	Reason     string `json:"reason,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	RunID      string `json:"runId"`
+}
+
+// The keys of a lot workflow's memo, which tells what a list could not know.
+const (
+	MemoNodes     = "nodes"     // how many the lot has
+	MemoSimulated = "simulated" // the machines are the lab's
+)
 
 // Lots lists the lots that Temporal remembers, the newest first, at most
-// limit.
+// limit. It needs no worker. Reasons are left for those who want them.
 func Lots(ctx context.Context, c client.Client, limit int) ([]Summary, error) {
-	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: fmt.Sprintf("WorkflowType = '%s'", run.WorkflowLot), PageSize: int32(min(limit, 1000)),
+	var lots []*Summary
+	byRun := map[string]*Summary{}
+	latest := map[string]*Summary{} // by lot
+	err := list(ctx, c, fmt.Sprintf("WorkflowType = '%s'", run.WorkflowLot), func(info *workflowpb.WorkflowExecutionInfo) bool {
+		name, runID := lotName(info.GetExecution().GetWorkflowId()), info.GetExecution().GetRunId()
+		if s := latest[name]; s != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+			byRun[runID], s.Started = s, info.GetStartTime().AsTime()
+			return true
+		}
+		if len(lots) == limit {
+			return false
+		}
+		s := summaryOf(info)
+		lots, byRun[runID], latest[name] = append(lots, s), s, s
+		return true
 	})
-	if err != nil {
-		return nil, fmt.Errorf("the lots cannot be listed: %w", err)
+	if err != nil || len(lots) == 0 {
+		return nil, err
 	}
-	var lots []Summary
-	for _, info := range answer.GetExecutions() {
-		s := Summary{
-			Lot:     strings.TrimPrefix(info.GetExecution().GetWorkflowId(), run.LotID("")),
-			Started: info.GetStartTime().AsTime(),
-			Open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
-			Result:  strings.ToLower(info.GetStatus().String()),
+	oldest := lots[0].Started
+	for _, s := range lots {
+		if s.Started.Before(oldest) {
+			oldest = s.Started
 		}
-		if info.GetCloseTime() != nil {
-			s.Ended = info.GetCloseTime().AsTime()
-		}
-		lots = append(lots, s)
 	}
-	return lots, nil
+	if err := nodeRuns(ctx, c, oldest, func(r nodeRun) {
+		if s := byRun[r.parentRunID]; s != nil {
+			s.add(r)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	out := make([]Summary, len(lots))
+	for i, s := range lots {
+		s.conclude()
+		out[i] = *s
+	}
+	return out, nil
 }
 
-// Holder is a run that holds a server now.
-type Holder struct {
-	Node       string // that wants the server
-	WorkflowID string
-	RunID      string
-	Lot        string // that the run belongs to
-	Started    time.Time
+func summaryOf(info *workflowpb.WorkflowExecutionInfo) *Summary {
+	s := &Summary{
+		Lot: lotName(info.GetExecution().GetWorkflowId()), Started: info.GetStartTime().AsTime(),
+		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
+		open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, seen: map[string]bool{},
+	}
+	if info.GetCloseTime() != nil {
+		s.Ended = info.GetCloseTime().AsTime()
+	}
+	memo, decode := info.GetMemo().GetFields(), converter.GetDefaultDataConverter()
+	if p, ok := memo[MemoNodes]; ok {
+		_ = decode.FromPayload(p, &s.Nodes)
+	}
+	if p, ok := memo[MemoSimulated]; ok {
+		_ = decode.FromPayload(p, &s.Simulated)
+	}
+	return s
 }
 
-// Holders finds the runs that hold any of the nodes' servers now.
-func Holders(ctx context.Context, c client.Client, nodes []run.Node) ([]Holder, error) {
-	var held []Holder
-	for _, n := range nodes {
-		d, err := describe(ctx, c, n.ID())
-		if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the runs on server %s cannot be looked at: %w", n.ServerName, err)
-		}
-		info := d.GetWorkflowExecutionInfo()
-		if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			continue
-		}
-		held = append(held, Holder{
-			Node: n.Name, WorkflowID: n.ID(), RunID: info.GetExecution().GetRunId(),
-			Lot:     keyword(info.GetSearchAttributes().GetIndexedFields(), run.AttrLot),
-			Started: info.GetStartTime().AsTime(),
-		})
+// add counts a node's run; the newest of a node comes first.
+func (s *Summary) add(r nodeRun) {
+	if s.seen[r.workflowID] {
+		return
 	}
-	return held, nil
+	s.seen[r.workflowID] = true
+	switch r.state {
+	case run.Ready:
+		s.Counts.Ready++
+	case run.Stuck:
+		s.Counts.Stuck++
+		// Runs come the newest first, so the last one is the oldest.
+		s.Stuck = &StuckNode{Node: r.node, WorkflowID: r.workflowID, RunID: r.runID}
+	case run.Aborted:
+		s.Counts.Aborted++
+	default:
+		s.Counts.Running++
+	}
 }
 
-func keyword(fields map[string]*commonpb.Payload, name string) string {
-	var value string
-	if p, ok := fields[name]; ok {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &value)
+// conclude finds the lot's state, and counts the nodes without a run.
+func (s *Summary) conclude() {
+	s.Nodes = max(s.Nodes, len(s.seen))
+	if rest := s.Nodes - len(s.seen); s.open {
+		s.Counts.Queued = rest
+	} else {
+		s.Counts.Refused = rest
 	}
-	return value
+	switch {
+	case s.Counts.Stuck > 0:
+		s.State = run.Stuck
+	case s.open || s.Counts.Running > 0:
+		s.State = run.Running
+	case s.Counts.Ready == s.Nodes && s.Nodes > 0:
+		s.State = run.Ready
+	default:
+		s.State = run.Aborted
+	}
 }

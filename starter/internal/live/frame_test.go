@@ -1,0 +1,172 @@
+package live
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func start() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }
+
+func node(i int, state run.State, phase run.Phase) track.Node {
+	name := fmt.Sprintf("rack-1-w-%03d", i)
+	n := track.Node{
+		Node:  run.Node{Lot: "rack-1", Name: name, ServerName: fmt.Sprintf("metal-%03d", i)},
+		State: state, Phase: phase, Attempt: 1,
+	}
+	if state != run.Queued && state != run.Refused {
+		n.Status = &run.Status{State: state, Started: start(), Since: start().Add(time.Minute)}
+	}
+	return n
+}
+
+// rack is a lot with a node in every state, and of those at work one of each
+// kind of progress.
+func rack() track.Lot {
+	write := node(2, run.Running, run.Write)
+	write.Progress = &run.Progress{Step: "write the image", Done: 2315717136, Total: 4453302272, Rate: 212.4e6}
+	stage := node(3, run.Running, run.Stage)
+	stage.Progress = &run.Progress{Step: "download the image", Done: 61e6, Total: 104.9e6, Rate: 1.2e6}
+	dial := node(4, run.Running, run.WaitSSH)
+	dial.Attempt, dial.Failure, dial.Progress = 3, "the host\x1b[2J does not answer at 10.0.0.4:22", &run.Progress{Step: "dial"}
+	ready := node(5, run.Ready, run.WaitReady)
+	ready.Status.Ended = start().Add(187 * time.Second)
+	ready.Status.Facts.Ready = &run.NodeReady{TalosVersion: "v1.13.8"}
+	waits := node(6, run.Running, run.WaitReady)
+	waits.Progress = &run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}
+	stuck := node(7, run.Stuck, run.Stage)
+	stuck.Reason = "the digest is wrong: the download from https://factory.talos.dev/image/metal-amd64.raw.zst has SHA-256 dd202e5a, expected was 0000005a"
+	refused := node(8, run.Refused, "")
+	refused.Reason = "another run holds server metal-008"
+	return track.Lot{Name: "rack-1", Started: start(), Open: true, Lab: true, Nodes: []track.Node{
+		node(1, run.Queued, ""), write, stage, dial, ready, waits, stuck, refused,
+	}}
+}
+
+// hall is a lot of a thousand nodes.
+func hall() track.Lot {
+	l := track.Lot{Name: "hall", Started: start(), Open: true}
+	phases := run.Phases()
+	for i := range 1000 {
+		n := node(i, run.Running, phases[i%len(phases)])
+		switch {
+		case i%250 == 7:
+			n.State, n.Reason = run.Stuck, "two disks are alike"
+		case i >= 900:
+			n = node(i, run.Queued, "")
+		case i%3 == 0:
+			n.State = run.Ready
+		}
+		l.Nodes = append(l.Nodes, n)
+	}
+	return l
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		lot           track.Lot
+		width, height int
+		first         int
+	}{
+		{"rack-80", rack(), 80, 24, 0},
+		{"rack-200", rack(), 200, 24, 0},
+		{"hall-80", hall(), 80, 24, 0},
+		{"hall-200", hall(), 200, 30, 0},
+		{"hall-scrolled", hall(), 80, 24, 500},
+		{"tiny", rack(), 30, 8, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text, fit := frame(c.lot, start().Add(3*time.Minute), c.width, c.height, c.first)
+			require.Positive(t, fit)
+			plain := ansi.Strip(text)
+			lines := strings.Split(plain, "\n")
+			require.LessOrEqual(t, len(lines), c.height)
+			for i, line := range lines {
+				require.LessOrEqual(t, ansi.StringWidth(line), c.width, line)
+				lines[i] = strings.TrimRight(line, " ")
+			}
+			require.NotContains(t, plain, "\x1b", "what others said cannot command the terminal")
+			golden(t, c.name, strings.Join(lines, "\n")+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestColoursTellTheState(t *testing.T) {
+	t.Parallel()
+	text, _ := frame(rack(), start(), 80, 24, 0)
+	require.Contains(t, text, "\x1b[1;31mstuck")
+	require.Contains(t, text, "\x1b[36mrunning")
+}
+
+func TestNoSizeIsTooSmall(t *testing.T) {
+	t.Parallel()
+	for width := 1; width < 60; width++ {
+		for height := 1; height < 12; height++ {
+			text, fit := frame(rack(), start(), width, height, 0)
+			require.Positive(t, fit)
+			lines := strings.Split(text, "\n")
+			require.LessOrEqual(t, len(lines), height)
+			for _, line := range lines {
+				require.LessOrEqual(t, ansi.StringWidth(line), width)
+			}
+		}
+	}
+	text, _ := frame(track.Lot{Name: "empty"}, start(), 80, 24, 0)
+	require.Contains(t, text, "Lot empty")
+}
+
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]run.Progress{
+		"":            {Done: 5, Total: 10},
+		"5s left":     {Done: 5, Total: 10, Rate: 1},
+		"1m40s left":  {Total: 100, Rate: 1},
+		"27h46m left": {Total: 100000, Rate: 1},
+	} {
+		require.Equal(t, want, left(&p, " left"))
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	left := false
+	l := hall()
+	m := &model{lot: &l, width: 80, height: 24, now: start(), leave: func() { left = true }}
+	m.View()
+	for _, c := range []struct {
+		key   string
+		first int
+	}{{"down", 1}, {"up", 0}, {"up", 0}, {"end", 1000 - m.fit}, {"pgdown", 999}, {"home", 0}, {"pgdown", m.fit}} {
+		m.key(c.key)
+		require.Equal(t, c.first, m.first, c.key)
+	}
+	require.False(t, left)
+	require.NotNil(t, m.key("ctrl+c"))
+	require.True(t, left)
+}

@@ -1,0 +1,163 @@
+// Package live shows a lot on a terminal while it changes: a summary and a
+// table that takes the whole screen, follows the terminal's size, and gives
+// the screen back when it is done. What it draws is a pure function of the
+// lot, the time and the size.
+package live
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// Options say where a Screen is shown.
+type Options struct {
+	In    io.Reader // the person's keys; nil: none can be read
+	Out   io.Writer // the terminal
+	Env   []string  // TERM, COLORTERM, … as KEY=value
+	Color bool
+	Leave func() // called when the person leaves
+}
+
+// Screen is the live view of a lot. It implements show.Watcher.
+type Screen struct {
+	program *tea.Program
+	done    chan struct{}
+	err     error
+}
+
+// Start takes the terminal over, until Close or the end of ctx.
+func Start(ctx context.Context, o Options) *Screen {
+	options := []tea.ProgramOption{
+		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(),
+	}
+	if !o.Color {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	s := &Screen{program: tea.NewProgram(&model{leave: o.Leave, now: time.Now()}, options...), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		_, s.err = s.program.Run()
+	}()
+	return s
+}
+
+// Show implements show.Watcher.
+func (s *Screen) Show(l track.Lot, now time.Time) error {
+	select {
+	case <-s.done:
+		return s.failure()
+	default:
+		s.program.Send(looked{l, now})
+		return nil
+	}
+}
+
+// Close implements show.Watcher: the terminal is as it was before.
+func (s *Screen) Close() error {
+	s.program.Quit()
+	<-s.done
+	return s.failure()
+}
+
+// failure is why the program ended, nil when somebody wanted it to.
+func (s *Screen) failure() error {
+	if errors.Is(s.err, context.Canceled) || errors.Is(s.err, context.DeadlineExceeded) {
+		return nil
+	}
+	return s.err
+}
+
+// looked is the lot as it was seen just now; tick is a second gone by.
+type (
+	looked struct {
+		lot track.Lot
+		now time.Time
+	}
+	tick time.Time
+)
+
+// model is what the screen shows.
+type model struct {
+	lot           *track.Lot // nil: not looked at yet
+	now           time.Time
+	width, height int
+	first, fit    int // nodes that are scrolled by, and shown
+	leave         func()
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return everySecond() }
+
+func everySecond() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case looked:
+		m.lot, m.now = &msg.lot, msg.now
+	case tick:
+		m.now = time.Time(msg)
+		return m, everySecond()
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
+	}
+	return m, nil
+}
+
+func (m *model) key(key string) tea.Cmd {
+	switch key {
+	case "q", "esc", "ctrl+c":
+		m.leave()
+		return tea.Quit
+	case "ctrl+z":
+		return tea.Suspend
+	case "up", "k":
+		m.scroll(m.first - 1)
+	case "down", "j":
+		m.scroll(m.first + 1)
+	case "pgup", "b":
+		m.scroll(m.first - max(1, m.fit))
+	case "pgdown", "space":
+		m.scroll(m.first + max(1, m.fit))
+	case "home", "g":
+		m.scroll(0)
+	case "end", "G":
+		if m.lot != nil {
+			m.scroll(len(m.lot.Nodes) - max(1, m.fit))
+		}
+	}
+	return nil
+}
+
+func (m *model) scroll(to int) {
+	if m.lot == nil {
+		return
+	}
+	m.first = max(0, min(to, len(m.lot.Nodes)-1))
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	text := ""
+	switch {
+	case m.width <= 0 || m.height <= 0:
+	case m.lot == nil:
+		text = "looking at the lot…"
+	default:
+		text, m.fit = frame(*m.lot, m.now, m.width, m.height, m.first)
+	}
+	v := tea.NewView(text)
+	v.AltScreen = true
+	return v
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ironlot/ironlot/starter/internal/show"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+func (a *app) inventoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inventory [LOT]",
+		Short: "List what was provisioned: servers, disks, images, by which run",
+		Long: `Lists the servers that became Ready nodes, of one lot or of all: name, disks by
+serial, the digest of the image that was written, Talos's version, when, and by
+which run. A server that was provisioned again is listed with its latest run
+that ended Ready; NEWER RUN tells of one after it that did not. It reads the
+results that Temporal keeps, for as long as it keeps them, and needs no worker.
+
+  starter inventory -o wide
+  starter inventory rack-1 -o json | jq -r '[.server, .systemDisk.serial] | @tsv'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeLot,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lot := ""
+			if len(args) == 1 {
+				lot = args[0]
+			}
+			return a.inventory(cmd.Context(), lot)
+		},
+	}
+}
+
+func (a *app) inventory(ctx context.Context, lot string) error {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	items, err := track.Inventory(ctx, c.Client, lot)
+	if err != nil {
+		return err
+	}
+	if lot != "" && len(items) == 0 {
+		// A name that was mistyped is no empty inventory.
+		if _, err := track.New(c.Client, lot).Look(ctx); err != nil {
+			return err
+		}
+	}
+	if a.structured() {
+		for _, i := range items {
+			if err := a.encode(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text := "nothing was provisioned yet, as far as Temporal remembers\n"
+	if len(items) > 0 {
+		text = show.Inventory(items, a.output == outputWide, a.width())
+	}
+	_, err = fmt.Fprint(a.stdout, text)
+	return err
+}

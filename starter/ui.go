@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+func (a *app) uiCommand() *cobra.Command {
+	var all, only bool
+	cmd := &cobra.Command{
+		Use:   "ui [LOT [NODE]]",
+		Short: "Open Temporal's Web UI at the stuck nodes",
+		Long: `Opens Temporal's Web UI in the browser, and prints the address: the stuck nodes
+of all lots or of one lot, with --all the lot's other nodes too; with a node
+the page of its run. Without a desktop, and with --print, it prints alone.`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeLotAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			page, err := a.page(cmd.Context(), args, all)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(a.stdout, page); err != nil || only {
+				return err
+			}
+			return a.browse(cmd.Context(), page)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all nodes, not the stuck ones alone")
+	cmd.Flags().BoolVar(&only, "print", false, "print the address and open nothing")
+	return cmd
+}
+
+// page is the address of what a person wants to see.
+func (a *app) page(ctx context.Context, args []string, all bool) (string, error) {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	base := strings.TrimRight(a.webUIOf(c.Address), "/")
+	if base == "" {
+		return "", refuse("give --web-ui or IRONLOT_WEB_UI", "nobody has said where the Web UI of the Temporal at %s is", c.Address)
+	}
+	base += "/namespaces/" + url.PathEscape(c.Namespace) + "/workflows"
+	if len(args) == 0 {
+		return base + filter("", all), nil
+	}
+	// A name that was mistyped is no list without stuck nodes.
+	l, err := track.New(c.Client, args[0]).Look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(args) == 1 {
+		return base + filter(l.Name, all), nil
+	}
+	n, err := pick(l, args[1])
+	if err != nil {
+		return "", err
+	}
+	return nodePage(ctx, c, base, n)
+}
+
+// filter is the list's filter: a lot's nodes (all lots when it is empty), the
+// stuck ones unless all are wanted.
+func filter(lot string, all bool) string {
+	terms := []string{fmt.Sprintf("WorkflowType = %q", run.WorkflowNode)}
+	if lot != "" {
+		terms = append(terms, fmt.Sprintf("%s = %q", run.AttrLot, lot))
+	}
+	if !all {
+		terms = append(terms, fmt.Sprintf("%s = %q", run.AttrState, run.Stuck))
+	}
+	return "?query=" + url.QueryEscape(strings.Join(terms, " AND "))
+}
+
+// nodePage is the page of a node's latest run that tells how it stands.
+func nodePage(ctx context.Context, c *temporal.Connection, base string, n track.Node) (string, error) {
+	if n.State == run.Queued || n.State == run.Refused {
+		return "", refuse("look at its lot", "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
+	}
+	d, err := c.DescribeWorkflow(ctx, n.WorkflowID, "")
+	if err != nil {
+		return "", fmt.Errorf("the run of node %s cannot be looked at: %w", n.Node.Name, err)
+	}
+	return base + "/" + url.PathEscape(n.WorkflowID) + "/" + d.WorkflowExecution.RunID + "/user-metadata", nil
+}
+
+// browse opens an address on the person's desktop, if there is one.
+func (a *app) browse(ctx context.Context, page string) error {
+	desktop := false
+	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY"} {
+		value, _ := a.env.LookupEnv(name)
+		desktop = desktop || value != ""
+	}
+	opener, err := exec.LookPath("xdg-open")
+	if !desktop || err != nil {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, opener, page)
+	cmd.Env = a.env.Environ()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the browser cannot be opened by %s (open the address yourself): %w", opener, err)
+	}
+	return nil
+}

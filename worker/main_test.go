@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/temporal"
+)
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, exitFailed, exitCode(errors.New("anything")))
+	require.Equal(t, exitRefused, exitCode(fault.Operator("mend it", "wrong")))
+	require.Equal(t, exitUnreachable, exitCode(fmt.Errorf("worker: %w", unreachableError{errors.New("nobody")})))
+}
+
+// TestTemporalThatDoesNotAnswer: the class of the error decides about the
+// exit code.
+func TestTemporalThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	_, err = temporal.Dial(t.Context(), temporal.Options{Address: l.Addr().String()})
+	require.Equal(t, exitUnreachable, exitCode(dialled(err)))
+	require.NoError(t, dialled(nil))
+}
