@@ -104,7 +104,7 @@ func (a *app) load(ctx context.Context, path string) (*lot.Lot, *lot.Rendered, e
 
 // input seals the configs and makes the workflow's input.
 func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
-	in := run.LotInput{Lot: l.Name, Parallel: l.Parallel}
+	in := run.LotInput{Lot: l.Name, Rollout: l.Rollout}
 	h, err := a.home()
 	if err != nil {
 		return in, err

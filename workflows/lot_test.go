@@ -15,7 +15,7 @@ import (
 )
 
 func lotInput(parallel, nodes int) run.LotInput {
-	in := run.LotInput{Lot: "lot", Parallel: parallel}
+	in := run.LotInput{Lot: "lot", Rollout: run.Rollout{Parallel: parallel}}
 	for i := range nodes {
 		in.Nodes = append(in.Nodes, input(fmt.Sprintf("n%d", i)))
 	}
