@@ -101,6 +101,7 @@ dies on the way, and tells its story afterwards.
   starter provision --batch lot.yaml    show what is erased, ask, start, follow
   starter status                        the lots; status LOT, status LOT NODE
   starter retry LOT NODE                let a stuck node go on; abort ends its run
+  starter pause LOT                     start no further node; resume goes on, add adds nodes
   starter lab                           simulated servers, to try everything out
 
 Temporal is found by the flags, else by TEMPORAL_ADDRESS and its siblings and
@@ -126,6 +127,7 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
 	root.AddCommand(
 		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.retryCommand(), a.abortCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.addCommand(),
 		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
 	return root

@@ -68,6 +68,7 @@ func TestCommands(t *testing.T) {
 	t.Run("all Ready", func(t *testing.T) { t.Parallel(); testReady(t, c) })
 	t.Run("JSON", func(t *testing.T) { t.Parallel(); testJSON(t, c) })
 	t.Run("stuck", func(t *testing.T) { t.Parallel(); testStuck(t, c, s) })
+	t.Run("rollout", func(t *testing.T) { t.Parallel(); testRollout(t, c, s) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })

@@ -40,7 +40,9 @@ runs and follows them. Ctrl-C ends the following alone: the runs go on.
 
 When another run holds one of the servers, nothing is started. A server that
 is a live Talos node is not touched either: its run is stuck in preflight,
-unless the lot file says "reprovision: true" for it.`,
+unless the lot file says "reprovision: true" for it. Canary, parallel and
+maxStuck of the lot file's rollout say how the lot is worked through; pause,
+resume and add steer it while it is at work.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
@@ -194,7 +196,7 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 	}, run.WorkflowLot, in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &started) {
-		return refuse(fmt.Sprintf("look at it with `starter status %s`, or give this lot another name", l.Name),
+		return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, let stuck nodes go on with `starter retry %[1]s NODE`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", l.Name),
 			"lot %s is at work already (workflow %s, run %s)", l.Name, run.LotID(l.Name), started.RunId)
 	}
 	if err != nil {

@@ -98,6 +98,7 @@ func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	var now, most int
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	patient(env)
 	env.RegisterWorkflow(ProvisionLot)
 	counted(env, &now, &most) // an hour each
 	env.RegisterDelayedCallback(func() {
@@ -124,6 +125,7 @@ func TestFirstImageIsTheLots(t *testing.T) {
 	t.Parallel()
 	var now, most int
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	patient(env)
 	env.RegisterWorkflow(ProvisionLot)
 	counted(env, &now, &most)
 	env.RegisterDelayedCallback(func() {
