@@ -104,6 +104,7 @@ dies on the way, and tells its story afterwards.
   starter ui LOT                        the lot's stuck nodes in Temporal's Web UI
   starter inventory                     what was provisioned, by which run
   starter retry LOT NODE                let a stuck node go on; abort ends its run
+  starter pause LOT                     start no further node; resume goes on, add adds nodes
   starter lab                           simulated servers, to try everything out
 
 Temporal is found by the flags, else by TEMPORAL_ADDRESS and its siblings and
@@ -129,6 +130,7 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
 	root.AddCommand(
 		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.lotsCommand(), a.inventoryCommand(), a.uiCommand(), a.retryCommand(), a.abortCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.addCommand(),
 		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
 	return root

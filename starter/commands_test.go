@@ -69,6 +69,7 @@ func TestCommands(t *testing.T) {
 	t.Run("JSON", func(t *testing.T) { t.Parallel(); testJSON(t, c) })
 	t.Run("stuck", func(t *testing.T) { t.Parallel(); testStuck(t, c, s) })
 	t.Run("screen", func(t *testing.T) { t.Parallel(); testScreen(t, c) })
+	t.Run("rollout", func(t *testing.T) { t.Parallel(); testRollout(t, c, s) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
 	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })

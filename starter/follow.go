@@ -116,6 +116,9 @@ func (a *app) result(l track.Lot, address string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
 	b.WriteString(show.Stops(l))
+	if l.Held != "" {
+		fmt.Fprintf(&b, "\nThe queued nodes do not start: %s. Look after that, or let a paused lot go on with `starter resume %s`.\n", l.Held, l.Name)
+	}
 	if l.NoWorker {
 		b.WriteString("No worker answers, so this may not be all; `starter up` or the worker must run.\n")
 	}

@@ -42,7 +42,10 @@ runs and follows them. Ctrl-C ends the following alone: the runs go on.
 When another run holds one of the servers, nothing is started. A server that
 is a live Talos node is not touched either: its run is stuck in preflight,
 unless the lot file says "reprovision: true" for it. With --node only the named
-nodes of the file are provisioned, and nothing is done to the others.`,
+nodes of the file are provisioned, and nothing is done to the others.
+
+Canary, parallel and maxStuck of the lot file's rollout say how the lot is worked
+through; pause, resume and add steer it while it is at work.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
@@ -110,7 +113,7 @@ func (a *app) load(ctx context.Context, path string, nodes []string) (*lot.Lot, 
 
 // input seals the configs and makes the workflow's input.
 func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
-	in := run.LotInput{Lot: l.Name, Parallel: l.Parallel}
+	in := run.LotInput{Lot: l.Name, Rollout: l.Rollout}
 	h, err := a.home()
 	if err != nil {
 		return in, err
@@ -201,7 +204,7 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 	}, run.WorkflowLot, in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &started) {
-		return refuse(fmt.Sprintf("look at it with `starter status %s`, or give this lot another name", l.Name),
+		return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, let stuck nodes go on with `starter retry %[1]s NODE`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", l.Name),
 			"lot %s is at work already (workflow %s, run %s)", l.Name, run.LotID(l.Name), started.RunId)
 	}
 	if err != nil {

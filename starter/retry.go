@@ -88,8 +88,7 @@ func (a *app) corrected(ctx context.Context, lotName, nodeName, path string) (*r
 		return nil, err
 	}
 	for i := range in.Nodes {
-		if in.Nodes[i].Node.Name == nodeName {
-			node := in.Node(i)
+		if node := in.Node(i); node.Node.Name == nodeName {
 			return &node, nil
 		}
 	}

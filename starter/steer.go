@@ -45,11 +45,11 @@ func (a *app) steer(ctx context.Context, lotName, nodeName, update string, reque
 	if err == nil {
 		err = handle.Get(wait, nil)
 	}
-	return n, steerError(wait, n, update, err)
+	return n, steerError(wait, "node "+n.Node.Name, update, err)
 }
 
 // steerError says why a wish was not taken.
-func steerError(wait context.Context, n track.Node, update string, err error) error {
+func steerError(wait context.Context, whose, update string, err error) error {
 	var refused *temporal.ApplicationError
 	var gone *serviceerror.NotFound
 	switch {
@@ -58,11 +58,11 @@ func steerError(wait context.Context, n track.Node, update string, err error) er
 	case errors.As(err, &refused):
 		return refuse("", "%s refused: %s", update, refused.Message())
 	case errors.As(err, &gone):
-		return refuse("", "%s refused: the run of node %s has ended", update, n.Node.Name)
+		return refuse("", "%s refused: the run of %s has ended", update, whose)
 	case errors.Is(wait.Err(), context.DeadlineExceeded):
-		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of node %s within %s; start a worker and ask again", update, n.Node.Name, steerTimeout)}
+		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of %s within %s; start a worker and ask again", update, whose, steerTimeout)}
 	default:
-		return fmt.Errorf("the %s of node %s failed: %w", update, n.Node.Name, err)
+		return fmt.Errorf("the %s of %s failed: %w", update, whose, err)
 	}
 }
 

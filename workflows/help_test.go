@@ -2,10 +2,12 @@ package workflows
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -19,6 +21,12 @@ func queryNode(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.Status 
 	var s run.Status
 	require.NoError(t, value.Get(&s))
 	return s
+}
+
+// patient lets a busy computer take its time.
+func patient(env *testsuite.TestWorkflowEnvironment) {
+	env.SetTestTimeout(2 * time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 }
 
 func signalAbort(env *testsuite.TestWorkflowEnvironment) {

@@ -10,89 +10,110 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// ProvisionLot runs a lot's nodes, at most Parallel at work at once. A stuck
-// node waits for a person and holds up nobody. It ends when every node has
-// ended, and gives their states.
+// ProvisionLot runs a lot's nodes as its rollout says. A stuck node waits for
+// a person and holds up nobody but those that wait for a canary. It ends when
+// every node has ended, and gives their states.
 func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) {
 	l := newLot(in)
-	if err := workflow.SetQueryHandler(ctx, run.QueryStatus, func() (run.LotStatus, error) { return l.status, nil }); err != nil {
+	if err := l.listen(ctx); err != nil {
 		return l.status, err
 	}
-	workflow.Go(ctx, l.reports)
-	for i := range in.Nodes {
+	for !l.done() {
+		if l.mustContinue(ctx) {
+			if err := l.continueAsNew(ctx); ctx.Err() == nil {
+				return l.status, err
+			}
+			break // cancelled meanwhile
+		}
+		for _, i := range l.rollout().next() {
+			l.start(ctx, i)
+		}
+		l.show(ctx)
+		l.changed = false
 		// A cancelled lot starts nobody any more, and waits for those at work.
-		if err := workflow.Await(ctx, l.hasRoom); err != nil {
+		if err := workflow.Await(ctx, func() bool { return l.changed }); err != nil {
 			break
 		}
-		l.set(i, run.Running, "")
-		l.running++
-		workflow.Go(ctx, func(ctx workflow.Context) { l.runNode(ctx, i) })
+		l.judge(ctx)
 	}
-	free, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
-	err := workflow.Await(free, l.idle)
-	l.show(ctx)
-	if err == nil {
-		err = ctx.Err()
-	}
-	return l.status, err
+	return l.finish(ctx)
 }
 
 type lot struct {
-	in      run.LotInput
-	status  run.LotStatus
-	running int // child workflows not yet ended, stuck ones included
-	index   map[string]int
+	in       run.LotInput
+	status   run.LotStatus
+	waived   run.Waiver
+	index    map[string]int // of a node, by its name
+	mine     map[int]bool   // open child workflows of this run
+	started  int            // child workflows of this run
+	starting int            // of these, not yet known to have started
+	grown    bool           // nodes were added
+	changed  bool           // since the main loop has looked
 }
 
 func newLot(in run.LotInput) *lot {
-	l := &lot{in: in, status: run.LotStatus{Lot: in.Lot}, index: map[string]int{}}
-	for i, n := range in.Nodes {
+	l := &lot{in: in, status: run.LotStatus{Lot: in.Lot}, index: map[string]int{}, mine: map[int]bool{}}
+	for i, n := range in.Whole() {
 		l.index[n.Node.Name] = i
 		l.status.Nodes = append(l.status.Nodes, run.NodeState{Name: n.Node.Name, WorkflowID: n.Node.ID(), State: run.Queued})
+	}
+	if in.Progress != nil {
+		l.restore(*in.Progress)
 	}
 	return l
 }
 
-func (l *lot) idle() bool { return l.running == 0 }
-
-// hasRoom reports whether another node may start.
-func (l *lot) hasRoom() bool {
-	if l.in.Parallel <= 0 {
-		return true
-	}
-	working := 0
-	for _, n := range l.status.Nodes {
-		if n.State == run.Running {
-			working++
-		}
-	}
-	return working < l.in.Parallel
+func (l *lot) rollout() rollout {
+	return rollout{Rollout: l.in.Rollout, nodes: l.status.Nodes, paused: l.status.Paused, waived: l.waived}
 }
 
+// judge pauses the lot when its rollout says so.
+func (l *lot) judge(ctx workflow.Context) {
+	if reason := l.rollout().stops(); reason != "" {
+		l.status.Paused = &run.Pause{Reason: reason, At: workflow.Now(ctx), Itself: true}
+	}
+}
+
+// done reports whether every node has ended.
+func (l *lot) done() bool { return l.all(run.State.Final) }
+
+// idle reports whether no run of a node is open.
+func (l *lot) idle() bool {
+	return l.all(func(s run.State) bool { return s.Final() || s == run.Queued })
+}
+
+func (l *lot) all(is func(run.State) bool) bool {
+	for i := range l.status.Nodes {
+		if !is(l.status.Nodes[i].State) {
+			return false
+		}
+	}
+	return true
+}
+
+// set notes how a node stands. One that has ended stays so.
 func (l *lot) set(i int, state run.State, reason string) {
-	l.status.Nodes[i].State, l.status.Nodes[i].Reason = state, reason
+	if n := &l.status.Nodes[i]; !n.State.Final() {
+		n.State, n.Reason, l.changed = state, reason, true
+	}
 }
 
-// reports takes the nodes' own reports of being stuck and going on.
-func (l *lot) reports(ctx workflow.Context) {
-	reports := workflow.GetSignalChannel(ctx, run.SignalNodeState)
-	for {
-		var r run.NodeState
-		reports.Receive(ctx, &r)
-		i, ok := l.index[r.Name]
-		if !ok || l.status.Nodes[i].State.Final() {
-			continue
-		}
-		l.set(i, r.State, r.Reason)
-		l.show(ctx)
-	}
+// start starts a node's workflow.
+func (l *lot) start(ctx workflow.Context, i int) {
+	l.set(i, run.Running, "")
+	l.started++
+	l.starting++
+	l.mine[i] = true
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		l.runNode(ctx, i)
+		delete(l.mine, i)
+		l.changed = true
+	})
 }
 
 // runNode runs one node's workflow to its end. The node outlives the lot:
 // ending a lot's workflow by force must not cut a disk's write in two.
 func (l *lot) runNode(ctx workflow.Context, i int) {
-	defer func() { l.running-- }()
 	in := l.in.Node(i)
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            in.Node.ID(),
@@ -105,24 +126,57 @@ func (l *lot) runNode(ctx workflow.Context, i int) {
 			temporal.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(in.Node.Lot),
 			temporal.NewSearchAttributeKeyKeyword(run.AttrNode).ValueSet(in.Node.Name)),
 	})
+	child := workflow.ExecuteChildWorkflow(ctx, run.WorkflowNode, in)
+	err := child.GetChildWorkflowExecution().Get(ctx, nil)
+	l.starting--
+	l.changed = true
 	var status run.Status
-	err := workflow.ExecuteChildWorkflow(ctx, run.WorkflowNode, in).Get(ctx, &status)
-	switch {
-	case err == nil && status.Problem != nil:
-		l.set(i, status.State, status.Problem.Message)
-	case err == nil:
-		l.set(i, status.State, "")
-	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
-		l.set(i, run.Refused, fmt.Sprintf("another run holds server %s: look at the workflow %s", in.Node.ServerName, in.Node.ID()))
-	case temporal.IsCanceledError(err):
-		l.set(i, run.Aborted, "the run was cancelled")
-	default:
-		l.set(i, run.Aborted, "the run ended without a result: "+err.Error())
+	if err == nil {
+		err = child.Get(ctx, &status)
 	}
-	l.show(ctx)
+	state, reason := ended(in.Node, status, err)
+	l.set(i, state, reason)
+}
+
+// ended is how a node's workflow has ended.
+func ended(n run.Node, s run.Status, err error) (run.State, string) {
+	switch {
+	case err == nil && s.Problem != nil:
+		return s.State, s.Problem.Message
+	case err == nil:
+		return s.State, ""
+	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
+		return run.Refused, fmt.Sprintf("another run holds server %s: look at the workflow %s", n.ServerName, n.ID())
+	case temporal.IsCanceledError(err):
+		return run.Aborted, "the run was cancelled"
+	default:
+		return run.Aborted, "the run ended without a result: " + err.Error()
+	}
+}
+
+// finish ends the lot once no node is at work and every handler has answered.
+// A cancelled lot cancels the nodes that earlier runs of its workflow have
+// started; its own ones are cancelled with it.
+func (l *lot) finish(ctx workflow.Context) (run.LotStatus, error) {
+	free, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if ctx.Err() != nil {
+		for i, n := range l.status.Nodes {
+			if !l.mine[i] && (n.State == run.Running || n.State == run.Stuck) {
+				workflow.RequestCancelExternalWorkflow(free, n.WorkflowID, "")
+			}
+		}
+	}
+	err := workflow.Await(free, func() bool { return l.idle() && workflow.AllHandlersFinished(free) })
+	l.show(free)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return l.status, err
 }
 
 // show brings the lot's page in the Web UI up to date.
 func (l *lot) show(ctx workflow.Context) {
+	l.status.Held = l.rollout().held()
 	workflow.SetCurrentDetails(ctx, lotDetails(l.status))
 }

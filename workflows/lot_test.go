@@ -15,7 +15,7 @@ import (
 )
 
 func lotInput(parallel, nodes int) run.LotInput {
-	in := run.LotInput{Lot: "lot", Parallel: parallel}
+	in := run.LotInput{Lot: "lot", Rollout: run.Rollout{Parallel: parallel}}
 	for i := range nodes {
 		in.Nodes = append(in.Nodes, input(fmt.Sprintf("n%d", i)))
 	}
@@ -57,6 +57,7 @@ func TestLotBoundsTheNodesAtWork(t *testing.T) {
 	for _, c := range []struct{ parallel, nodes, most int }{{2, 7, 2}, {0, 7, 7}, {9, 3, 3}, {1, 1, 1}} {
 		var now, most int
 		env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+		patient(env)
 		env.RegisterWorkflow(ProvisionLot)
 		counted(env, &now, &most)
 		env.ExecuteWorkflow(ProvisionLot, lotInput(c.parallel, c.nodes))
@@ -107,6 +108,7 @@ func TestCancelledLotStartsNobodyAndWaits(t *testing.T) {
 	t.Parallel()
 	var now, most int
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	patient(env)
 	env.RegisterWorkflow(ProvisionLot)
 	counted(env, &now, &most)
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)

@@ -194,6 +194,7 @@ func (n *node) finish(ctx workflow.Context, state run.State) (run.Status, error)
 	n.status.State, n.status.Since, n.status.Ended = state, now, now
 	n.show(ctx)
 	err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	n.report(ctx)
 	return n.status, err
 }
 

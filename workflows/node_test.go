@@ -71,6 +71,7 @@ func newEnv(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	s.inputs = map[run.Phase][]run.PhaseInput{}
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	patient(env)
 	env.RegisterWorkflow(ProvisionNode)
 	env.RegisterWorkflow(ProvisionLot)
 	for _, p := range run.Phases() {

@@ -117,3 +117,15 @@ func (n *node) tellLot(ctx workflow.Context, state run.State, reason string) {
 		workflow.GetLogger(ctx).Info("the lot's workflow takes no reports any more", "lot", n.in.Node.Lot, "error", err)
 	}
 }
+
+// report tells the run's end to a lot whose workflow has continued as new.
+func (n *node) report(ctx workflow.Context) {
+	if !workflow.GetSignalChannel(ctx, run.SignalContinued).ReceiveAsync(nil) {
+		return
+	}
+	reason := ""
+	if n.status.Problem != nil {
+		reason = n.status.Problem.Message
+	}
+	n.tellLot(ctx, n.status.State, reason)
+}

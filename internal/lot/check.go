@@ -25,7 +25,7 @@ func (c *checker) lot(f *file) *Lot {
 	l := &Lot{
 		Name:        c.label(&f.section, "name", f.Name, 40),
 		Lab:         f.Lab.value,
-		Parallel:    c.number(f.Rollout.Parallel, 0, 1, MaxNodes),
+		Rollout:     c.rollout(&f.Rollout),
 		Talosconfig: c.talosconfig(f),
 		Context:     f.Cluster.Context.value,
 	}
@@ -115,6 +115,16 @@ func (c *checker) number(n number, otherwise, least, most int) int {
 		c.add(n.place, "must be from %d to %d, not %d", least, most, n.value)
 	}
 	return n.value
+}
+
+// rollout gives how the lot is worked through.
+func (c *checker) rollout(r *rolloutPart) run.Rollout {
+	out := run.Rollout{Parallel: c.number(r.Parallel, 0, 1, MaxNodes), Canary: c.number(r.Canary, 0, 1, MaxNodes)}
+	if r.MaxStuck.set {
+		most := c.number(r.MaxStuck, 0, 0, MaxNodes)
+		out.MaxStuck = &most
+	}
+	return out
 }
 
 func (c *checker) timeout(t text, otherwise time.Duration) time.Duration {

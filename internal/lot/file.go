@@ -45,6 +45,8 @@ type clusterPart struct {
 type rolloutPart struct {
 	section
 	Parallel number `yaml:"parallel"`
+	Canary   number `yaml:"canary"`
+	MaxStuck number `yaml:"maxStuck"`
 }
 
 // settings are the keys that defaults and every node share.

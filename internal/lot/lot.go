@@ -33,8 +33,8 @@ const (
 type Lot struct {
 	File        string // the path as given
 	Name        string
-	Lab         bool   // the machines are simulated
-	Parallel    int    // nodes at work at once, 0: all
+	Lab         bool // the machines are simulated
+	Rollout     run.Rollout
 	Talosconfig string // path
 	Context     string // of the talosconfig; empty: its current one
 	Nodes       []Node

@@ -140,6 +140,8 @@ func valueMistakes() []mistake {
 		{name: "timeout negative", old: "45m", new: "-45m", want: []string{`lot.yaml:19:23: nodes[0].timeouts.write: must be from 1s to 24h, not "-45m"`}, schema: true},
 		{name: "timeout short", old: "45m", new: "5ms", want: []string{`lot.yaml:19:23: nodes[0].timeouts.write: must be from 1s to 24h, not "5ms"`}},
 		{name: "parallel", old: "nodes:\n", new: "rollout: {parallel: 0}\nnodes:\n", want: []string{"lot.yaml:14:21: rollout.parallel: must be from 1 to 1000, not 0"}, schema: true},
+		{name: "canary", old: "nodes:\n", new: "rollout: {canary: 0}\nnodes:\n", want: []string{"lot.yaml:14:19: rollout.canary: must be from 1 to 1000, not 0"}, schema: true},
+		{name: "max stuck", old: "nodes:\n", new: "rollout: {maxStuck: -1}\nnodes:\n", want: []string{"lot.yaml:14:21: rollout.maxStuck: must be from 0 to 1000, not -1"}, schema: true},
 	}
 }
 

@@ -43,20 +43,20 @@ func (s State) Final() bool { return s == Ready || s == Aborted || s == Refused 
 
 // Node is what a run is told about the server that it provisions.
 type Node struct {
-	Lot         string     `json:"lot"`
-	Name        string     `json:"name"`     // node name, the hostname in the cluster
-	Provider    string     `json:"provider"` // "scaleway"
-	Zone        string     `json:"zone"`
+	Lot         string     `json:"lot,omitempty"`
+	Name        string     `json:"name"`               // node name, the hostname in the cluster
+	Provider    string     `json:"provider,omitempty"` // "scaleway"
+	Zone        string     `json:"zone,omitempty"`
 	ServerID    string     `json:"serverId"`
 	ServerName  string     `json:"serverName"` // as the provider must show it
-	Image       Image      `json:"image"`
-	Disks       DiskPolicy `json:"disks"`
-	Rescue      Rescue     `json:"rescue"`
-	Delivery    Delivery   `json:"delivery,omitempty"` // empty: maintenance
-	VLAN        string     `json:"vlan,omitempty"`     // auto, or empty: the config says it
-	TalosPort   int        `json:"talosPort"`          // 50000 on every real node
+	Image       Image      `json:"image,omitzero"`
+	Disks       DiskPolicy `json:"disks,omitzero"`
+	Rescue      Rescue     `json:"rescue,omitzero"`
+	Delivery    Delivery   `json:"delivery,omitempty"`  // empty: maintenance
+	VLAN        string     `json:"vlan,omitempty"`      // auto, or empty: the config says it
+	TalosPort   int        `json:"talosPort,omitempty"` // 50000 on every real node
 	Reprovision bool       `json:"reprovision,omitempty"`
-	Timeouts    Timeouts   `json:"timeouts"`
+	Timeouts    Timeouts   `json:"timeouts,omitzero"`
 	Boot        BootPolicy `json:"boot,omitzero"`
 	Lab         bool       `json:"lab,omitempty"` // the machine is simulated
 }

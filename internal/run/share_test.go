@@ -32,6 +32,24 @@ func TestShare(t *testing.T) {
 	require.Equal(t, shared, shared.Share(), "twice is once")
 }
 
+// TestShareKeepsWhatAllNodesAreToldOnce: what one node is told otherwise, or
+// not at all, stays with the nodes.
+func TestShareKeepsWhatAllNodesAreToldOnce(t *testing.T) {
+	t.Parallel()
+	node := func(name string, reprovision bool, boot run.BootPolicy) run.NodeInput {
+		return run.NodeInput{Node: run.Node{Lot: "l", Name: name, Zone: "z", Image: run.Image{URL: "u"}, Reprovision: reprovision, Boot: boot}}
+	}
+	in := run.LotInput{Lot: "l", Nodes: []run.NodeInput{
+		node("a", true, run.BootPolicy{Reboots: 1}), node("b", false, run.BootPolicy{Reboots: 1}), node("c", true, run.BootPolicy{}),
+	}}
+	shared := in.Share()
+	require.Equal(t, run.Node{Lot: "l", Zone: "z", Image: run.Image{URL: "u"}}, shared.Common)
+	require.Equal(t, run.Node{Name: "b", Boot: run.BootPolicy{Reboots: 1}}, shared.Nodes[1].Node)
+	require.Equal(t, in.Nodes, shared.Whole())
+	alone := run.LotInput{Lot: "l", Nodes: in.Nodes[:1]}.Share()
+	require.Equal(t, "a", alone.Nodes[0].Node.Name, "a node alone shares nothing")
+}
+
 func TestValues(t *testing.T) {
 	t.Parallel()
 	n := run.Node{Name: "n", Lot: "l", Zone: "z", ServerID: "i", ServerName: "s"}

@@ -94,22 +94,30 @@ type AbortRequest struct {
 // NodeInput starts ProvisionNode.
 type NodeInput struct {
 	Node   Node   `json:"node"`
-	Sealed Sealed `json:"sealed"`
+	Sealed Sealed `json:"sealed,omitzero"`
 }
 
 // LotInput starts ProvisionLot.
 type LotInput struct {
-	Lot      string      `json:"lot"`
-	Parallel int         `json:"parallel"` // nodes at work at once, 0: all
-	Nodes    []NodeInput `json:"nodes"`
-	// Shared holds sealed values of several nodes, see Share.
+	Lot     string      `json:"lot"`
+	Rollout Rollout     `json:"rollout,omitzero"`
+	Nodes   []NodeInput `json:"nodes"` // see Node
+	// Common and Shared hold what the nodes have in common, see Share.
+	Common Node              `json:"common,omitzero"`
 	Shared map[string]string `json:"shared,omitempty"`
+	// Progress is set when the workflow continues as new.
+	Progress *LotProgress `json:"progress,omitempty"`
 }
 
 // LotStatus answers the query "status" of ProvisionLot and is its result.
 type LotStatus struct {
-	Lot   string      `json:"lot"`
-	Nodes []NodeState `json:"nodes"`
+	Lot    string      `json:"lot"`
+	Nodes  []NodeState `json:"nodes"`
+	Paused *Pause      `json:"paused,omitempty"`
+	// Held says in one sentence why queued nodes do not start, although there
+	// is room for them; empty when they do.
+	Held  string    `json:"held,omitempty"`
+	Image *LotImage `json:"image,omitempty"`
 }
 
 // NodeState is a node's line in its lot.

@@ -28,7 +28,7 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if notFound := new(serviceerror.NotFound); err != nil && !errors.As(err, &notFound) {
 		return n, false, fmt.Errorf("node %s cannot be looked at: %w", in.Name, err)
 	}
-	if err != nil || d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId() != t.runID {
+	if err != nil || !t.mine(d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId()) {
 		if !lotOpen && !n.State.Final() {
 			n.State, n.Reason = run.Aborted, "the lot ended before this node was started"
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -25,9 +26,10 @@ type Lot struct {
 	Name     string
 	RunID    string
 	Started  time.Time
-	Open     bool // its workflow runs
-	Lab      bool // the machines are simulated
-	NoWorker bool // no worker answered, so the story is incomplete
+	Open     bool   // its workflow runs
+	Lab      bool   // the machines are simulated
+	NoWorker bool   // no worker answered, so the story is incomplete
+	Held     string // why queued nodes do not start although there is room; empty: they do
 	Nodes    []Node
 }
 
@@ -50,7 +52,7 @@ func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck }
 // Settled reports that no node goes any further by itself.
 func (l Lot) Settled() bool {
 	for _, n := range l.Nodes {
-		if !n.Settled() {
+		if !n.Settled() && (l.Held == "" || n.State != run.Queued) {
 			return false
 		}
 	}
@@ -69,7 +71,8 @@ func (e *NotFoundError) Error() string {
 type Tracker struct {
 	client client.Client
 	lot    string
-	runID  string // of the lot's workflow, as of the last look
+	runID  string   // of the lot's workflow, as of the last look
+	runs   []string // that it has continued from
 	inputs []run.NodeInput
 	status run.LotStatus
 	asked  memory
@@ -130,6 +133,9 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 		t.status = status
 	}
 	lot.NoWorker = !answered
+	if lot.Open {
+		lot.Held = t.status.Held
+	}
 	told := make([]bool, len(t.inputs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookers)
@@ -165,9 +171,16 @@ func (t *Tracker) load(ctx context.Context, runID string) error {
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
 		return fmt.Errorf("the input of lot %s cannot be read (was it started by another release?): %w", t.lot, err)
 	}
-	*t = Tracker{client: t.client, lot: t.lot, runID: runID, inputs: in.Nodes, nodes: make([]nodeMemory, len(in.Nodes))}
+	*t = Tracker{client: t.client, lot: t.lot, runID: runID, inputs: in.Whole(), nodes: make([]nodeMemory, len(in.Nodes))}
+	if in.Progress != nil {
+		t.runs = in.Progress.Runs
+	}
 	return nil
 }
+
+// mine reports whether a run of the lot's workflow is the one that is followed,
+// or one that it has continued from.
+func (t *Tracker) mine(runID string) bool { return runID == t.runID || slices.Contains(t.runs, runID) }
 
 // ask gets a workflow's status into out: its result when it has completed,
 // else its answer to the query. Nothing is asked, and nothing is fresh, while

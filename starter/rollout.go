@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+func (a *app) pauseCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "pause LOT",
+		Short: "Let a lot start no further node",
+		Long: `Lets a lot start no further node. Nodes at work go on, and stuck ones can be
+retried and aborted. A lot also pauses itself, by the rollout of its file.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeLotAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason},
+				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the lot")
+	return cmd
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "resume LOT",
+		Short: "Let a paused lot start nodes again",
+		Long: `Lets a paused lot start nodes again. Where the lot has paused itself this
+accepts what it was paused for: as many stuck nodes as there are now, or a
+canary that was aborted. It pauses itself again with one stuck node more.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeLotAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason},
+				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --follow`", args[0]))
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+func (a *app) addCommand() *cobra.Command {
+	o := provisionFlags{}
+	cmd := &cobra.Command{
+		Use:   "add LOT --batch LOT.YAML",
+		Short: "Add nodes to a lot that is at work",
+		Long: `Adds to a lot that is at work the nodes of a lot file that it does not have yet:
+append them to the lot's own file, or write another file with the lot's name.
+Nodes that the lot has already stay as they are. What is erased is shown, and
+asked for, as with provision. A lot that has ended is provisioned again.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeLotAndNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.batch == "" {
+				return refuse("give --batch LOT.YAML", "no lot file is named")
+			}
+			return a.add(cmd.Context(), args[0], o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.batch, "batch", "", "the lot file with the nodes to add")
+	f.BoolVarP(&o.yes, "yes", "y", false, "erase without asking")
+	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
+	return cmd
+}
+
+// add adds the nodes of a lot file that the lot does not have.
+func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
+	l, rendered, err := a.load(ctx, o.batch)
+	if err != nil {
+		return err
+	}
+	if l.Name != lotName {
+		return refuse("name the lot's own file, or one with its name", "%s is the file of lot %s, not %s", o.batch, l.Name, lotName)
+	}
+	in, err := a.input(l, rendered)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	now, err := track.New(c.Client, lotName).Look(ctx)
+	if err != nil {
+		return err
+	}
+	if !now.Open {
+		return refuse(fmt.Sprintf("provision it again with `starter provision --batch %s`", o.batch), "lot %s has ended, so nothing can be added to it", lotName)
+	}
+	in = newNodes(l, in, now)
+	if len(in.Nodes) == 0 {
+		return refuse("append the nodes to add to the file", "lot %s has every node of %s already", lotName, o.batch)
+	}
+	if err := free(ctx, c.Client, l); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, l, rendered.Warnings, o.yes); err != nil {
+		return err
+	}
+	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, in); err != nil {
+		return err
+	}
+	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --follow`", len(in.Nodes), lotName))
+}
+
+// newNodes keeps of a lot file, and of its input, what the lot does not have.
+func newNodes(l *lot.Lot, in run.LotInput, now track.Lot) run.LotInput {
+	has := map[string]bool{}
+	for _, n := range now.Nodes {
+		has[n.Node.Name] = true
+	}
+	more := run.LotInput{Lot: in.Lot}
+	var nodes []lot.Node
+	for i, n := range l.Nodes {
+		if !has[n.Run.Name] {
+			nodes, more.Nodes = append(nodes, n), append(more.Nodes, in.Node(i))
+		}
+	}
+	l.Nodes = nodes
+	return more.Share()
+}
+
+// steerLot sends a wish to a lot's workflow and waits until it has taken it.
+func (a *app) steerLot(ctx context.Context, lotName, update string, request any, text string) error {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := updateLot(ctx, c.Client, lotName, update, request); err != nil {
+		return err
+	}
+	return a.saidOfLot(lotName, update, text)
+}
+
+func updateLot(ctx context.Context, c client.Client, lotName, update string, request any) error {
+	wait, cancel := context.WithTimeout(ctx, steerTimeout)
+	defer cancel()
+	handle, err := c.UpdateWorkflow(wait, client.UpdateWorkflowOptions{
+		WorkflowID: run.LotID(lotName), UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(wait, nil)
+	}
+	return steerError(wait, "lot "+lotName, update, err)
+}
+
+// saidOfLot reports a wish that a lot has taken.
+func (a *app) saidOfLot(lotName, done, text string) error {
+	if a.json() {
+		return json.NewEncoder(a.stdout).Encode(map[string]string{"lot": lotName, "done": done})
+	}
+	_, err := fmt.Fprintln(a.stdout, text)
+	return err
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lot/lottest"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// testRollout holds a lot up at a stuck canary, adds a node (the lot's
+// workflow continues as new), pauses it, and lets it go on to its end.
+func testRollout(t *testing.T, c *cluster, s *script) {
+	const lot = "stuck-rollout"
+	file := func(servers int) string {
+		path := lottest.Lot(t, lot, servers)
+		rename(t, path, "0000-4000-8000", "0009-4000-8000")
+		rename(t, path, "nodes:\n", "rollout: {canary: 2, parallel: 2}\nnodes:\n")
+		return path
+	}
+	k := newConsole(t, c.address)
+	require.Equal(t, exitStuck, k.starter("provision", "--batch", file(3), "--yes"), k.err)
+	require.Contains(t, k.out.String(), "The queued nodes do not start: the canary node-2 is stuck")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("resume", lot))
+	require.Contains(t, k.err.String(), "is not paused")
+
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(3), "--yes"))
+	require.Contains(t, k.err.String(), "has every node")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("add", lot, "--batch", file(4), "--yes"), k.err)
+	require.Contains(t, k.out.String(), "1 nodes are added")
+	require.NotContains(t, k.out.String(), "metal-3 ", "what the lot has already is not erased again")
+	tracker := track.New(c.client, lot)
+	eventually(t, "the lot has the node", func() bool {
+		l, err := tracker.Look(t.Context())
+		return err == nil && len(l.Nodes) == 4 && l.Nodes[0].State == run.Ready && l.Nodes[1].State == run.Stuck && l.Nodes[3].State == run.Queued
+	})
+
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("pause", lot, "--reason", "lunch"), k.err)
+	s.mend(lot)
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("retry", lot, "node-2"), k.err)
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("status", lot, "--follow"), k.err)
+	require.Contains(t, k.out.String(), "lot stuck-rollout: 2 of 4 nodes Ready (2 ready, 2 queued)")
+	require.Contains(t, k.out.String(), "do not start: lunch")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("resume", lot), k.err)
+	eventually(t, "the lot goes on", func() bool {
+		l, err := tracker.Look(t.Context())
+		return err == nil && l.Held == ""
+	})
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("status", lot, "--follow"), k.err)
+	require.Contains(t, k.out.String(), "4 of 4 nodes Ready")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(4), "--yes"))
+	require.Contains(t, k.err.String(), "has ended")
+}

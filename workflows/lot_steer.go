@@ -1,0 +1,159 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// maxLotInput bounds a lot's input, bytes: Temporal takes 2 MiB, and what is
+// noted of the nodes' progress goes with it.
+const maxLotInput = 3 << 19
+
+// listen sets up the query, the updates and the plain signals of a lot.
+func (l *lot) listen(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, run.QueryStatus, func() (run.LotStatus, error) { return l.status, nil }); err != nil {
+		return err
+	}
+	for _, err := range []error{
+		onUpdate(ctx, run.UpdatePause, "start no further node", l.checkPause, l.pause),
+		onUpdate(ctx, run.UpdateResume, "start nodes again", l.checkResume, l.resume),
+		onUpdate(ctx, run.UpdateAdd, "add nodes to the lot", l.checkAdd, l.add),
+		workflow.SetUpdateHandlerWithOptions(ctx, run.UpdateImage,
+			func(_ workflow.Context, image run.LotImage) (run.LotImage, error) {
+				l.status.Image = &image
+				return image, nil
+			},
+			workflow.UpdateHandlerOptions{Validator: l.checkImage, Description: "set the lot's image, by the first node that stages it"}),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) { onSignal(ctx, run.SignalNodeState, l.takeReport) })
+	workflow.Go(ctx, func(ctx workflow.Context) { onSignal(ctx, run.UpdatePause, checked(l.checkPause, l.pause)) })
+	workflow.Go(ctx, func(ctx workflow.Context) { onSignal(ctx, run.UpdateResume, checked(l.checkResume, l.resume)) })
+	return nil
+}
+
+// onUpdate takes a person's wish once it has been checked.
+func onUpdate[T any](ctx workflow.Context, name, description string, check func(T) error, take func(workflow.Context, T)) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, name,
+		func(ctx workflow.Context, wish T) error { take(ctx, wish); return nil },
+		workflow.UpdateHandlerOptions{Validator: check, Description: description})
+}
+
+// onSignal takes signals as they come.
+func onSignal[T any](ctx workflow.Context, name string, take func(workflow.Context, T)) {
+	for {
+		var sent T
+		workflow.GetSignalChannel(ctx, name).Receive(ctx, &sent)
+		take(ctx, sent)
+	}
+}
+
+// checked drops a signal that makes no sense: nobody waits for an answer.
+func checked[T any](check func(T) error, take func(workflow.Context, T)) func(workflow.Context, T) {
+	return func(ctx workflow.Context, wish T) {
+		if err := check(wish); err != nil {
+			workflow.GetLogger(ctx).Warn("signal refused", "error", err)
+			return
+		}
+		take(ctx, wish)
+	}
+}
+
+// takeReport takes a node's own word on how it stands.
+func (l *lot) takeReport(_ workflow.Context, r run.NodeState) {
+	if i, ok := l.index[r.Name]; ok {
+		l.set(i, r.State, r.Reason)
+	}
+}
+
+func (l *lot) checkPause(run.PauseRequest) error {
+	if l.status.Paused != nil {
+		return refuse("lot %s is paused already: %s", l.in.Lot, l.status.Paused.Reason)
+	}
+	return nil
+}
+
+func (l *lot) pause(ctx workflow.Context, r run.PauseRequest) {
+	l.status.Paused = &run.Pause{Reason: cmp.Or(r.Reason, "a person has paused it"), At: workflow.Now(ctx)}
+	l.changed = true
+}
+
+func (l *lot) checkResume(run.ResumeRequest) error {
+	if l.status.Paused == nil {
+		return refuse("lot %s is not paused", l.in.Lot)
+	}
+	return nil
+}
+
+// resume starts nodes again, with as many stuck ones as there are now.
+func (l *lot) resume(workflow.Context, run.ResumeRequest) {
+	l.waived = l.rollout().waive()
+	l.status.Paused, l.changed = nil, true
+}
+
+// checkAdd refuses nodes or servers that the lot has already, and more than
+// Temporal would take.
+func (l *lot) checkAdd(more run.LotInput) error {
+	if len(more.Nodes) == 0 || more.Lot != l.in.Lot {
+		return refuse("what is to be added to lot %s are %d nodes of lot %q: give nodes of this lot", l.in.Lot, len(more.Nodes), more.Lot)
+	}
+	servers := map[string]string{}
+	for _, n := range l.status.Nodes {
+		servers[n.WorkflowID] = n.Name
+	}
+	for _, n := range more.Whole() {
+		if _, ok := l.index[n.Node.Name]; ok {
+			return refuse("lot %s has a node %s already: give the new one another name", l.in.Lot, n.Node.Name)
+		}
+		if holder, ok := servers[n.Node.ID()]; ok {
+			return refuse("server %s of node %s is that of node %s: give each node a server of its own", n.Node.ServerName, n.Node.Name, holder)
+		}
+		servers[n.Node.ID()] = n.Node.Name
+	}
+	data, err := json.Marshal(l.joined(more))
+	if err != nil {
+		return refuse("the nodes cannot be added to lot %s: %v", l.in.Lot, err)
+	}
+	if len(data) > maxLotInput {
+		return refuse("lot %s would take %d KiB with these nodes, and %d are allowed: make another lot of them", l.in.Lot, len(data)>>10, maxLotInput>>10)
+	}
+	return nil
+}
+
+// add takes further nodes. The workflow continues as new with them, so that
+// its first event always holds the whole lot.
+func (l *lot) add(_ workflow.Context, more run.LotInput) {
+	l.in = l.joined(more)
+	for _, n := range more.Whole() {
+		l.index[n.Node.Name] = len(l.status.Nodes)
+		l.status.Nodes = append(l.status.Nodes, run.NodeState{Name: n.Node.Name, WorkflowID: n.Node.ID(), State: run.Queued})
+	}
+	l.grown, l.changed = true, true
+}
+
+// joined is the lot's input with further nodes.
+func (l *lot) joined(more run.LotInput) run.LotInput {
+	in := l.in
+	in.Nodes, in.Common, in.Shared = append(in.Whole(), more.Whole()...), run.Node{}, nil
+	return in.Share()
+}
+
+// checkImage refuses every image but the first one: see run.LotImage.
+func (l *lot) checkImage(image run.LotImage) error {
+	if known := l.status.Image; known != nil {
+		return temporal.NewApplicationError(fmt.Sprintf("the image of lot %s is set", l.in.Lot), run.ImageKnown, *known)
+	}
+	if image.RawSHA256 == "" {
+		return refuse("an image without a digest cannot be that of lot %s", l.in.Lot)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package workflows
+
+import (
+	"fmt"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// rollout decides how a lot goes on, from what it was told and from how its
+// nodes stand. Everything here is pure.
+type rollout struct {
+	run.Rollout
+	nodes  []run.NodeState
+	paused *run.Pause
+	waived run.Waiver
+}
+
+// inTurn gives the nodes in the order in which they start: the lot file's.
+func (r rollout) inTurn() []int {
+	order := make([]int, len(r.nodes))
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// next gives the nodes that start now.
+func (r rollout) next() []int {
+	if r.paused != nil {
+		return nil
+	}
+	room, rest := r.room(), r.canariesReady()
+	var start []int
+	for turn, i := range r.inTurn() {
+		if len(start) == room || turn >= r.Canary && !rest {
+			break
+		}
+		if r.nodes[i].State == run.Queued {
+			start = append(start, i)
+		}
+	}
+	return start
+}
+
+// room is how many more nodes may be at work. A stuck node waits for a
+// person, and takes up no room.
+func (r rollout) room() int {
+	if r.Parallel <= 0 {
+		return len(r.nodes)
+	}
+	return max(0, r.Parallel-r.count(run.Running))
+}
+
+func (r rollout) count(s run.State) int {
+	n := 0
+	for i := range r.nodes {
+		if r.nodes[i].State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// canariesReady reports whether the nodes behind the canaries may start.
+func (r rollout) canariesReady() bool {
+	if r.waived.Canary {
+		return true
+	}
+	for _, i := range r.canaries() {
+		if r.nodes[i].State != run.Ready {
+			return false
+		}
+	}
+	return true
+}
+
+func (r rollout) canaries() []int { return r.inTurn()[:min(max(0, r.Canary), len(r.nodes))] }
+
+// stops says why the lot has to pause itself; empty when it has not. A lot
+// with no node left to start never has.
+func (r rollout) stops() string {
+	if r.paused != nil || r.count(run.Queued) == 0 {
+		return ""
+	}
+	if stuck := r.count(run.Stuck); r.MaxStuck != nil && stuck > max(*r.MaxStuck, r.waived.Stuck) {
+		return fmt.Sprintf("%d nodes are stuck, and the lot goes on with at most %d", stuck, *r.MaxStuck)
+	}
+	if r.waived.Canary {
+		return ""
+	}
+	for _, i := range r.canaries() {
+		if n := r.nodes[i]; n.State.Final() && n.State != run.Ready {
+			return fmt.Sprintf("the canary %s is %s, so the nodes behind it wait", n.Name, n.State)
+		}
+	}
+	return ""
+}
+
+// held says why queued nodes do not start although there is room; empty when
+// they do.
+func (r rollout) held() string {
+	switch {
+	case r.count(run.Queued) == 0:
+		return ""
+	case r.paused != nil:
+		return r.paused.Reason
+	case r.canariesReady():
+		return ""
+	}
+	for _, i := range r.canaries() {
+		if n := r.nodes[i]; n.State == run.Stuck {
+			return fmt.Sprintf("the canary %s is stuck, so the nodes behind it wait", n.Name)
+		}
+	}
+	return ""
+}
+
+// waive is what a person accepts by resuming the lot as it stands.
+func (r rollout) waive() run.Waiver {
+	w := run.Waiver{Stuck: max(r.waived.Stuck, r.count(run.Stuck)), Canary: r.waived.Canary}
+	for _, i := range r.canaries() {
+		w.Canary = w.Canary || r.nodes[i].State.Final() && r.nodes[i].State != run.Ready
+	}
+	return w
+}

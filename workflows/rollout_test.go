@@ -1,0 +1,85 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// states makes nodes of letters: q queued, w at work, s stuck, r Ready, a
+// aborted.
+func states(letters string) []run.NodeState {
+	state := map[rune]run.State{'q': run.Queued, 'w': run.Running, 's': run.Stuck, 'r': run.Ready, 'a': run.Aborted}
+	var nodes []run.NodeState
+	for i, letter := range letters {
+		nodes = append(nodes, run.NodeState{Name: "n" + string(rune('0'+i)), State: state[letter]})
+	}
+	return nodes
+}
+
+func atMost(n int) *int { return &n }
+
+func TestRolloutDecides(t *testing.T) {
+	t.Parallel()
+	paused := &run.Pause{Reason: "lunch"}
+	for name, c := range map[string]struct {
+		rollout run.Rollout
+		nodes   string
+		paused  *run.Pause
+		waived  run.Waiver
+		next    []int
+		stops   string // a part of it
+		held    string // a part of it
+	}{
+		"all at once":                    {nodes: "qqq", next: []int{0, 1, 2}},
+		"nothing left":                   {nodes: "rws", next: nil},
+		"room for one":                   {rollout: run.Rollout{Parallel: 2}, nodes: "rwqq", next: []int{2}},
+		"no room":                        {rollout: run.Rollout{Parallel: 1}, nodes: "wqq", next: nil},
+		"a stuck one takes no room":      {rollout: run.Rollout{Parallel: 1}, nodes: "sqq", next: []int{1}},
+		"paused":                         {nodes: "wqq", paused: paused, next: nil, held: "lunch"},
+		"paused with nothing left":       {nodes: "ws", paused: paused, next: nil},
+		"canaries first":                 {rollout: run.Rollout{Canary: 2}, nodes: "qqq", next: []int{0, 1}},
+		"canaries within parallel":       {rollout: run.Rollout{Canary: 2, Parallel: 1}, nodes: "qqq", next: []int{0}},
+		"a canary at work":               {rollout: run.Rollout{Canary: 2}, nodes: "rwqq", next: nil},
+		"canaries Ready":                 {rollout: run.Rollout{Canary: 2}, nodes: "rrqq", next: []int{2, 3}},
+		"a canary is stuck":              {rollout: run.Rollout{Canary: 2}, nodes: "rsqq", next: nil, held: "canary n1 is stuck"},
+		"a canary is aborted":            {rollout: run.Rollout{Canary: 2}, nodes: "arqq", next: nil, stops: "canary n0 is aborted"},
+		"an aborted canary is accepted":  {rollout: run.Rollout{Canary: 2}, nodes: "arqq", waived: run.Waiver{Canary: true}, next: []int{2, 3}},
+		"more canaries than nodes":       {rollout: run.Rollout{Canary: 9}, nodes: "rq", next: []int{1}},
+		"as many stuck as allowed":       {rollout: run.Rollout{MaxStuck: atMost(2)}, nodes: "sswq", next: []int{3}},
+		"too many stuck":                 {rollout: run.Rollout{MaxStuck: atMost(1), Parallel: 1}, nodes: "sswq", next: nil, stops: "2 nodes are stuck, and the lot goes on with at most 1"},
+		"none may be stuck":              {rollout: run.Rollout{MaxStuck: atMost(0), Parallel: 1}, nodes: "swq", next: nil, stops: "1 nodes are stuck"},
+		"paused already":                 {rollout: run.Rollout{MaxStuck: atMost(0)}, nodes: "swq", paused: paused, next: nil, held: "lunch"},
+		"stuck ones are accepted":        {rollout: run.Rollout{MaxStuck: atMost(0)}, nodes: "swq", waived: run.Waiver{Stuck: 1}, next: []int{2}},
+		"one more than accepted":         {rollout: run.Rollout{MaxStuck: atMost(0), Parallel: 1}, nodes: "sswq", waived: run.Waiver{Stuck: 1}, stops: "2 nodes are stuck"},
+		"too many stuck, all is started": {rollout: run.Rollout{MaxStuck: atMost(0)}, nodes: "ssw"},
+	} {
+		r := rollout{Rollout: c.rollout, nodes: states(c.nodes), paused: c.paused, waived: c.waived}
+		require.Equal(t, c.next, r.next(), name)
+		require.Equal(t, c.stops == "", r.stops() == "", "%s: %s", name, r.stops())
+		require.Contains(t, r.stops(), c.stops, name)
+		require.Equal(t, c.held == "", r.held() == "", "%s: %s", name, r.held())
+		require.Contains(t, r.held(), c.held, name)
+	}
+}
+
+// TestResumeAcceptsWhatIsThere: a resumed lot does not pause again for the
+// reason that it was paused for, and does for one node more.
+func TestResumeAcceptsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []string{"asq", "arq", "ssq", "rsq"} {
+		r := rollout{Rollout: run.Rollout{Canary: 1, MaxStuck: atMost(0)}, nodes: states(nodes)}
+		if strings.HasPrefix(nodes, "s") {
+			r.Canary = 0
+		}
+		require.NotEmpty(t, r.stops(), nodes)
+		r.waived = r.waive()
+		require.Empty(t, r.stops(), nodes)
+		require.NotEmpty(t, r.next(), nodes)
+		r.nodes = append(r.nodes, states("sss")...)
+		require.NotEmpty(t, r.stops(), nodes)
+	}
+}
