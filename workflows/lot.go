@@ -10,8 +10,9 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// ProvisionLot runs a lot's nodes, at most Parallel at work at once. A stuck
-// node waits for a person and holds up nobody. It ends when every node has
+// ProvisionLot runs a lot's nodes, at most Parallel at work at once, control
+// planes before workers. A stuck node waits for a person and holds up nobody,
+// unless it bootstraps the cluster. It ends when every node has
 // ended, and gives their states.
 func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) {
 	l := newLot(in)
@@ -19,10 +20,14 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 		return l.status, err
 	}
 	workflow.Go(ctx, l.reports)
-	for i := range in.Nodes {
+	for _, i := range waves(in.Nodes) {
 		// A cancelled lot starts nobody any more, and waits for those at work.
-		if err := workflow.Await(ctx, l.hasRoom); err != nil {
+		if err := workflow.Await(ctx, func() bool { return l.hasRoom() && !l.turn(i).wait }); err != nil {
 			break
+		}
+		if why := l.turn(i).never; why != "" {
+			l.set(i, run.Refused, why)
+			continue
 		}
 		l.set(i, run.Running, "")
 		l.running++
@@ -69,6 +74,9 @@ func (l *lot) hasRoom() bool {
 	}
 	return working < l.in.Parallel
 }
+
+// turn says whether a node may start, by what has become of the others.
+func (l *lot) turn(i int) turn { return turnOf(l.in.Nodes, l.status.Nodes, i) }
 
 func (l *lot) set(i int, state run.State, reason string) {
 	l.status.Nodes[i].State, l.status.Nodes[i].Reason = state, reason
