@@ -11,37 +11,23 @@ import (
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
-// readyHold is how long a node must stay Ready.
-const readyHold = 3 * time.Second
-
 // waitReady proves over mTLS that the machine is running and ready, that the
-// node is Ready in its cluster, and that it runs the lot's config.
+// node is Ready in its cluster, and that it runs the lot's config. The first
+// node of a cluster has its etcd bootstrapped before.
 func (a *Activities) waitReady(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	s, err := a.open(in)
 	if err != nil {
 		return run.PhaseOutput{}, err
 	}
-	b.step("waiting for Ready")
-	unmet := []string{"the Talos API has not answered over mTLS yet"}
 	limited, cancel := context.WithDeadline(ctx, bound(ctx))
 	defer cancel()
-	ready, err := talos.WaitReady(limited, talosAddr(in), s.client, talos.ReadyOptions{
-		Hold: readyHold, Worker: s.config.MachineType == "worker",
-		Report: func(conditions []string) {
-			unmet = conditions
-			step := "Ready, watching that it stays so"
-			if len(conditions) > 0 {
-				step = "waiting for Ready: " + clipEnd(strings.Join(conditions, "; "), 300)
-			}
-			b.set(run.Progress{Step: step, Unmet: conditions})
-		},
-	})
+	w := &readiness{in: in, secrets: s, beat: b, unmet: []string{"the Talos API has not answered over mTLS yet"}}
+	ready, err := w.wait(limited)
 	switch {
 	case ctx.Err() != nil:
 		return run.PhaseOutput{}, ctx.Err()
-	case limited.Err() != nil:
-		return run.PhaseOutput{}, fault.Operator("mend what is missing, then retry, which goes on waiting; a worker that never answers may not reach a control plane on port 50001",
-			"node %s was not Ready within %s: %s", in.Node.Name, in.Node.Timeouts.ReadyOr(), strings.Join(unmet, "; "))
+	case err != nil && limited.Err() != nil:
+		return run.PhaseOutput{}, w.late()
 	case err != nil:
 		return run.PhaseOutput{}, err
 	}
@@ -50,7 +36,90 @@ func (a *Activities) waitReady(ctx context.Context, b *beat, in run.PhaseInput) 
 	}
 	facts := in.Facts
 	facts.Ready = &ready
-	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("node %s is Ready, Talos %s", ready.NodeName, ready.TalosVersion)}, nil
+	return run.PhaseOutput{Facts: facts, Summary: readySummary(ready)}, nil
+}
+
+// readiness is one attempt to see a node Ready.
+type readiness struct {
+	in      run.PhaseInput
+	secrets *secrets
+	beat    *beat
+	unmet   []string // what is missing now
+}
+
+// wait waits for as long as the context lives.
+func (w *readiness) wait(ctx context.Context) (run.NodeReady, error) {
+	w.beat.step("waiting for Ready")
+	var first *run.Bootstrapped
+	if w.in.Node.Bootstrap {
+		did, err := w.bootstrap(ctx)
+		if err != nil {
+			return run.NodeReady{}, err
+		}
+		first = &did
+	}
+	ready, err := talos.WaitReady(ctx, talosAddr(w.in), w.secrets.client, talos.ReadyOptions{
+		Hold: w.in.Node.Ready.HoldOr(), Worker: !w.secrets.config.ControlPlane(), Report: w.report,
+		Accept: w.in.Node.Ready.Accept, CloudProvider: w.secrets.config.CloudProvider,
+	})
+	ready.Bootstrap = first
+	return ready, err
+}
+
+// bootstrap starts the cluster's etcd on its first node.
+func (w *readiness) bootstrap(ctx context.Context) (run.Bootstrapped, error) {
+	opts := talos.BootstrapOptions{
+		Config: w.secrets.config,
+		Report: func(step string) { w.report([]string{step}) },
+		Commit: func(asked time.Time) error {
+			if asked.IsZero() {
+				return w.beat.commit(ctx, nil)
+			}
+			return w.beat.commit(ctx, &run.Intent{Action: "bootstrap etcd", At: asked.UTC()})
+		},
+	}
+	if it := w.beat.intent(); it != nil {
+		opts.Asked = it.At
+	}
+	return talos.Bootstrap(ctx, talosAddr(w.in), w.secrets.client, opts)
+}
+
+// report shows what is missing.
+func (w *readiness) report(unmet []string) {
+	w.unmet = unmet
+	step := "Ready, watching that it stays so"
+	if len(unmet) > 0 {
+		step = "waiting for Ready: " + clipEnd(strings.Join(unmet, "; "), 300)
+	}
+	w.beat.set(run.Progress{Step: step, Unmet: unmet})
+}
+
+func (w *readiness) late() error {
+	return fault.Operator("mend what is missing, then retry, which goes on waiting; a worker that never answers may not reach a control plane on port 50001",
+		"node %s was not Ready within %s: %s", w.in.Node.Name, w.in.Node.Timeouts.ReadyOr(), strings.Join(w.unmet, "; "))
+}
+
+func readySummary(ready run.NodeReady) string {
+	text := fmt.Sprintf("node %s is Ready, Talos %s", ready.NodeName, ready.TalosVersion)
+	if len(ready.Missing) > 0 {
+		text = fmt.Sprintf("node %s is done as the lot accepts it (%s), Talos %s", ready.NodeName, missing(ready), ready.TalosVersion)
+	}
+	switch did := ready.Bootstrap; {
+	case did == nil:
+	case did.Already:
+		text += "; etcd ran already as member " + did.MemberID
+	default:
+		text += "; etcd bootstrapped as member " + did.MemberID
+	}
+	return text
+}
+
+func missing(ready run.NodeReady) string {
+	words := make([]string, 0, len(ready.Missing))
+	for _, word := range ready.Missing {
+		words = append(words, string(word))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (a *Activities) proveConfig(ctx context.Context, in run.PhaseInput, s *secrets) error {

@@ -10,9 +10,10 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// ProvisionLot runs a lot's nodes as its rollout says. A stuck node waits for
-// a person and holds up nobody but those that wait for a canary. It ends when
-// every node has ended, and gives their states.
+// ProvisionLot runs a lot's nodes as its rollout says, control planes before
+// workers. A stuck node waits for a person and holds up nobody but those that
+// wait for a canary, or for the cluster to be bootstrapped. It ends when every
+// node has ended, and gives their states.
 func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) {
 	l := newLot(in)
 	if err := l.listen(ctx); err != nil {
@@ -24,6 +25,13 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 				return l.status, err
 			}
 			break // cancelled meanwhile
+		}
+		barred, why := l.rollout().barred()
+		for _, i := range barred {
+			l.set(i, run.Refused, why)
+		}
+		if l.done() {
+			break
 		}
 		for _, i := range l.rollout().next() {
 			l.start(ctx, i)
@@ -43,6 +51,7 @@ type lot struct {
 	in       run.LotInput
 	status   run.LotStatus
 	waived   run.Waiver
+	order    order
 	index    map[string]int // of a node, by its name
 	mine     map[int]bool   // open child workflows of this run
 	started  int            // child workflows of this run
@@ -53,7 +62,9 @@ type lot struct {
 
 func newLot(in run.LotInput) *lot {
 	l := &lot{in: in, status: run.LotStatus{Lot: in.Lot}, index: map[string]int{}, mine: map[int]bool{}}
-	for i, n := range in.Whole() {
+	nodes := in.Whole()
+	l.order = orderOf(nodes)
+	for i, n := range nodes {
 		l.index[n.Node.Name] = i
 		l.status.Nodes = append(l.status.Nodes, run.NodeState{Name: n.Node.Name, WorkflowID: n.Node.ID(), State: run.Queued})
 	}
@@ -64,7 +75,7 @@ func newLot(in run.LotInput) *lot {
 }
 
 func (l *lot) rollout() rollout {
-	return rollout{Rollout: l.in.Rollout, nodes: l.status.Nodes, paused: l.status.Paused, waived: l.waived}
+	return rollout{Rollout: l.in.Rollout, nodes: l.status.Nodes, paused: l.status.Paused, waived: l.waived, order: l.order}
 }
 
 // judge pauses the lot when its rollout says so.

@@ -13,10 +13,14 @@ type rollout struct {
 	nodes  []run.NodeState
 	paused *run.Pause
 	waived run.Waiver
+	order  order
 }
 
-// inTurn gives the nodes in the order in which they start: the lot file's.
+// inTurn gives the nodes in the order in which they start.
 func (r rollout) inTurn() []int {
+	if r.order.turn != nil {
+		return r.order.turn
+	}
 	order := make([]int, len(r.nodes))
 	for i := range order {
 		order[i] = i
@@ -29,17 +33,28 @@ func (r rollout) next() []int {
 	if r.paused != nil {
 		return nil
 	}
-	room, rest := r.room(), r.canariesReady()
+	room, rest, gates := r.room(), r.canariesReady(), r.order.gates(r.nodes)
 	var start []int
 	for turn, i := range r.inTurn() {
 		if len(start) == room || turn >= r.Canary && !rest {
 			break
 		}
-		if r.nodes[i].State == run.Queued {
+		if r.nodes[i].State == run.Queued && !r.order.of(gates, i).wait {
 			start = append(start, i)
 		}
 	}
 	return start
+}
+
+// barred gives the queued nodes that can never start, and why.
+func (r rollout) barred() (nodes []int, why string) {
+	gates := r.order.gates(r.nodes)
+	for i, n := range r.nodes {
+		if never := r.order.of(gates, i).never; never != "" && n.State == run.Queued {
+			nodes, why = append(nodes, i), never
+		}
+	}
+	return nodes, why
 }
 
 // room is how many more nodes may be at work. A stuck node waits for a
@@ -104,7 +119,14 @@ func (r rollout) held() string {
 		return ""
 	case r.paused != nil:
 		return r.paused.Reason
-	case r.canariesReady():
+	}
+	gates := r.order.gates(r.nodes)
+	for i, n := range r.nodes {
+		if stuck := r.order.of(gates, i).stuck; stuck != "" && n.State == run.Queued {
+			return fmt.Sprintf("%s, which bootstraps the cluster, is stuck, so the nodes behind it wait", stuck)
+		}
+	}
+	if r.canariesReady() {
 		return ""
 	}
 	for _, i := range r.canaries() {

@@ -61,6 +61,8 @@ func faultKinds() map[string]faultKind {
 		"never-joins":      talos("the node never reaches its cluster, as with a wrong VLAN", func(f *talosnode.Faults) { f.NeverJoins = true }),
 		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),
 		"apply-lost":       talos("the answer to apply-config is lost", func(f *talosnode.Faults) { f.AnswerLost = true }),
+		"bootstrap-lost":   talos("the answer to the bootstrap is lost", func(f *talosnode.Faults) { f.BootstrapLost = true }),
+		"no-cni":           talos("nobody installs a CNI: the node stays NotReady", func(f *talosnode.Faults) { f.NoCNI = true }),
 		"state-read-only":  talos("STATE cannot be formatted", func(f *talosnode.Faults) { f.StateReadOnly = true }),
 		"foreign-config":   talos("somebody else's config reaches the node first", func(f *talosnode.Faults) { f.Foreign = true }),
 		"stale-state":      {help: "the second disk carries STATE of an old Talos", stale: true},

@@ -142,7 +142,7 @@ func (f *Fleet) lotFile() (string, error) {
 	err = template.Must(template.New("lot").Parse(lotTemplate)).Execute(&b, map[string]any{
 		"Lot": f.opts.Lot, "Zone": zone, "Port": f.opts.SSHPort, "TalosPort": f.opts.TalosPort,
 		"Image": f.imgURL + "/" + filepath.Base(image.Path), "SHA256": image.SHA256, "RawSHA256": f.images.RawSHA256(),
-		"Servers": f.servers,
+		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap,
 	})
 	return b.String(), err
 }
@@ -177,6 +177,9 @@ nodes:
     server: {id: {{.ID}}, name: {{.Name}}}
 {{- if eq .Number 1}}
     config: controlplane.yaml
+{{- if $.Bootstrap}}
+    bootstrap: true
+{{- end}}
 {{- end}}
 {{- end}}
 `

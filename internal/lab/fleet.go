@@ -59,6 +59,9 @@ type Options struct {
 	// their own time. Without it they are simulated.
 	Kit  *qemu.Kit
 	NVMe bool // the guests' disks are NVMe instead of SCSI
+	// Bootstrap leaves it to the lot to start the cluster, on the first server.
+	// Without it the cluster is there already, beside the servers.
+	Bootstrap bool
 }
 
 // Fleet is a running lab.
@@ -212,9 +215,10 @@ func (f *Fleet) start(ctx context.Context) error {
 	if f.cluster, err = talosnode.NewCluster(f.opts.Lot, kubernetes); err != nil {
 		return err
 	}
-	// The lab's cluster is there before its nodes: they join it.
-	if err := f.trustd.Serve(f.cluster.ControlPlane); err != nil {
-		return err
+	if !f.opts.Bootstrap {
+		if err := f.trustd.Serve(f.cluster.ControlPlane); err != nil {
+			return err
+		}
 	}
 	if err := f.startAPI(ctx); err != nil {
 		return err

@@ -64,11 +64,13 @@ type settings struct {
 	Boot           bootPart     `yaml:"boot"`
 	TalosPort      number       `yaml:"talosPort"`
 	Timeouts       timeoutsPart `yaml:"timeouts"`
+	Ready          readyPart    `yaml:"ready"`
 }
 
 type nodeSection struct {
-	Name   text          `yaml:"name"`
-	Server serverSection `yaml:"server"`
+	Name      text          `yaml:"name"`
+	Server    serverSection `yaml:"server"`
+	Bootstrap flag          `yaml:"bootstrap"`
 	settings
 }
 
@@ -106,6 +108,12 @@ type bootPart struct {
 
 	Reboots     number `yaml:"reboots"`
 	PowerCycles number `yaml:"powerCycles"`
+}
+
+type readyPart struct {
+	section
+	Hold   text   `yaml:"hold"`
+	Accept []text `yaml:"accept"`
 }
 
 type timeoutsPart struct {

@@ -50,6 +50,7 @@ type Node struct {
 	Patches []string // paths, in the order in which they apply
 
 	configAt place
+	firstAt  place             // of `bootstrap`
 	shared   int               // how many of the patches are the defaults'
 	values   map[string]string // of the defaults
 	own      map[string]string // the node's own values

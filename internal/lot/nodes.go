@@ -26,6 +26,7 @@ func (c *checker) node(base run.Node, defaults *settings, n *nodeSection) Node {
 	node := Node{Run: base, configAt: n.Config.place}
 	node.Run.Name = c.label(&n.section, "name", n.Name, 63)
 	c.server(&node.Run, n)
+	node.Run.Bootstrap, node.firstAt = n.Bootstrap.value, n.Bootstrap.place
 	node.Run.Rescue.Port, node.Run.TalosPort, node.Run.Disks.Secondary = 22, 50000, run.Blank
 	node.Run.Boot = run.BootPolicy{}.OrDefault()
 	config := n.Config
@@ -139,6 +140,28 @@ func (c *checker) common(node *run.Node, s *settings) {
 	t.Ready = c.timeout(given.Ready, t.Ready)
 	t.DiskPrep = c.timeout(given.DiskPrep, t.DiskPrep)
 	t.Unreachable = c.timeout(given.Unreachable, t.Unreachable)
+	c.ready(node, &s.Ready)
+}
+
+// ready checks when a node counts as done.
+func (c *checker) ready(node *run.Node, s *readyPart) {
+	if s.has("accept") {
+		node.Ready.Accept = nil // the defaults' list gives way as a whole
+	}
+	words := make([]string, 0, len(run.Shortfalls()))
+	for _, word := range run.Shortfalls() {
+		words = append(words, string(word))
+	}
+	for _, t := range s.Accept {
+		if t.set {
+			c.check(t.place, checkWord(t.value, words))
+			node.Ready.Accept = append(node.Ready.Accept, run.Shortfall(t.value))
+		}
+	}
+	node.Ready.Hold = c.timeout(s.Hold, node.Ready.Hold)
+	if s.Hold.set && node.Ready.Hold > node.Timeouts.ReadyOr() {
+		c.add(s.Hold.place, "is %s, and timeouts.ready gives up after %s; make it shorter", node.Ready.Hold, node.Timeouts.ReadyOr())
+	}
 }
 
 // disk checks the rule that picks the disk to erase.
@@ -222,6 +245,7 @@ func (c *checker) twice(nodes []nodeSection) {
 		}
 		first[key] = t.place
 	}
+	c.first(nodes)
 	for i := range nodes {
 		n := &nodes[i]
 		once("name", n.Name, n.Name.value)
@@ -229,5 +253,20 @@ func (c *checker) twice(nodes []nodeSection) {
 		once("serial number", n.SystemDisk.Serial, n.SystemDisk.Serial.value)
 		once("WWN", n.SystemDisk.WWN, n.SystemDisk.WWN.value)
 		once("by-id name", n.SystemDisk.ByID, n.SystemDisk.ByID.value)
+	}
+}
+
+// first notes a second node that would start a cluster of its own.
+func (c *checker) first(nodes []nodeSection) {
+	var first *nodeSection
+	for i := range nodes {
+		switch n := &nodes[i]; {
+		case !n.Bootstrap.value:
+		case first == nil:
+			first = n
+		default:
+			c.add(n.Bootstrap.place, "is true for %s in line %d as well, and two bootstraps make two clusters; keep one, the other control planes join it",
+				first.place.field, first.Bootstrap.line)
+		}
 	}
 }

@@ -44,6 +44,8 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		if client != nil {
 			j.note(l.talosconfigAt, client.MatchesConfig(config))
 		}
+		n.Run.ControlPlane = config.ControlPlane()
+		n.checkFirst(j, config, client)
 		for _, w := range n.lint(config) {
 			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
 		}
@@ -114,6 +116,21 @@ func (j *journal) note(at place, err error) {
 		return
 	}
 	j.add(at, "%s", strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// checkFirst refuses to bootstrap what cannot be the first node of a cluster.
+func (n *Node) checkFirst(j *journal, config *talos.Rendered, client *talos.ClientConfig) {
+	if !n.Run.Bootstrap {
+		return
+	}
+	if !config.ControlPlane() {
+		j.add(n.firstAt, "is true for node %s, whose config makes it a %s, and only a control plane can start a cluster; move it to one",
+			n.Run.Name, config.MachineType)
+	}
+	if client != nil && !client.Admin() {
+		j.add(n.firstAt, "needs a talosconfig with the role os:admin, and context %q has %s; use one from `talosctl gen config`",
+			client.Context, strings.Join(client.Roles, ", "))
+	}
 }
 
 // lint gives the warnings of a config, and those about how it fits the lot.

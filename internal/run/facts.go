@@ -122,4 +122,15 @@ type NodeReady struct {
 	At           time.Time `json:"at"`
 	TalosVersion string    `json:"talosVersion,omitempty"`
 	NodeName     string    `json:"nodeName,omitempty"`
+	// Missing is what the node still waits for and the lot accepts.
+	Missing []Shortfall `json:"missing,omitempty"`
+	// Notes say what was not proved, or is worth a look; one sentence each.
+	Notes     []string      `json:"notes,omitempty"`
+	Bootstrap *Bootstrapped `json:"bootstrap,omitempty"`
+}
+
+// Bootstrapped is the first etcd member of the cluster, on this node.
+type Bootstrapped struct {
+	MemberID string `json:"memberId,omitempty"`
+	Already  bool   `json:"already,omitempty"` // etcd ran before the run asked
 }

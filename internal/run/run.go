@@ -35,7 +35,7 @@ const (
 	Stuck   State = "stuck"   // waits for a person: retry or abort
 	Ready   State = "ready"   // the node is Ready in its cluster
 	Aborted State = "aborted" // a person ended the run
-	Refused State = "refused" // never started: another run holds the server
+	Refused State = "refused" // never started: another run holds the server, or the cluster was not bootstrapped
 )
 
 // Final reports whether a run in this state has ended.
@@ -59,6 +59,11 @@ type Node struct {
 	Timeouts    Timeouts   `json:"timeouts,omitzero"`
 	Boot        BootPolicy `json:"boot,omitzero"`
 	Lab         bool       `json:"lab,omitempty"` // the machine is simulated
+	// ControlPlane is what the node's config makes of it.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+	// Bootstrap makes the node the first of its cluster: it starts etcd.
+	Bootstrap bool      `json:"bootstrap,omitempty"`
+	Ready     ReadyRule `json:"ready,omitzero"`
 }
 
 // ID is the workflow ID of the node's run: one server, one run.

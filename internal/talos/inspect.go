@@ -7,12 +7,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	machinery "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
+	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 
 	"github.com/ironlot/ironlot/internal/fault"
 )
@@ -29,10 +31,14 @@ type Rendered struct {
 	ClusterName   string
 	CAFingerprint string   // SHA-256 of the certificate of machine.ca, hex
 	UserVolumes   []string // names of the volumes that Talos makes on other disks
+	CloudProvider bool     // a cloud controller manager initializes the node
 	Warnings      []string
 
 	origin string
 	cas    []*x509.Certificate // every CA whose clients the node lets in
+
+	kubernetes   *url.URL // the cluster's endpoint
+	kubernetesCA []byte   // PEM, of cluster.ca
 
 	multidocNetwork bool // it has network documents of Talos 1.12 and later
 }
@@ -42,6 +48,11 @@ func (r *Rendered) String() string { return "machine config " + r.SHA256 }
 
 // GoString is String, so that %#v shows no secret either.
 func (r *Rendered) GoString() string { return r.String() }
+
+// ControlPlane reports whether the config makes the node a control plane.
+func (r *Rendered) ControlPlane() bool {
+	return r.MachineType == machine.TypeControlPlane.String() || r.MachineType == machine.TypeInit.String()
+}
 
 // diskImage is a metal machine that boots an image written to its disk: no
 // install step, so machine.install need not be there.
@@ -84,6 +95,11 @@ func Inspect(in Named) (rendered *Rendered, err error) {
 		Hostname: cfg.NetworkHostnameConfig().Hostname(), VLANs: VLANs(cfg),
 		Endpoint: cfg.Cluster().Endpoint().Redacted(), ClusterName: cfg.Cluster().Name(),
 		Warnings: append(warnings, traps(cfg)...), origin: in.Name, cas: cas,
+	}
+	r.CloudProvider = CloudProvider(cfg)
+	r.kubernetes = cfg.Cluster().Endpoint()
+	if ca := cfg.Cluster().IssuingCA(); ca != nil {
+		r.kubernetesCA = ca.Crt
 	}
 	for _, volume := range cfg.UserVolumeConfigs() {
 		r.UserVolumes = append(r.UserVolumes, volume.Name())

@@ -59,6 +59,10 @@ func Probe(ctx context.Context, addr string) (Observation, error) {
 	if ctx.Err() != nil {
 		return Observation{}, context.Cause(ctx)
 	}
+	// The connection's own deadline may strike a moment before the context's.
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return Observation{}, context.DeadlineExceeded
+	}
 	return seen, err
 }
 

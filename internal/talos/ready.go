@@ -3,7 +3,6 @@ package talos
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,14 +23,19 @@ const (
 
 // ReadyOptions says when a node counts as Ready.
 type ReadyOptions struct {
-	Hold         time.Duration        // how long it must stay Ready
-	ForeignGrace time.Duration        // how long another certificate is normal; zero: 3 minutes
-	Worker       bool                 // the node is a worker, whose API opens late
-	Report       func(unmet []string) // called with what is missing, whenever that changes
+	Hold         time.Duration   // how long it must stay Ready
+	ForeignGrace time.Duration   // how long another certificate is normal; zero: 3 minutes
+	Worker       bool            // the node is a worker, whose API opens late
+	Accept       []run.Shortfall // what may be missing from a node that is done
+	// CloudProvider says that a cloud controller manager initializes the node,
+	// and that its labels are to show that it has.
+	CloudProvider bool
+	Report        func(unmet []string) // called with what is missing, whenever that changes
 }
 
 // WaitReady waits until the node at addr is Ready: MachineStatus is running
-// and ready, NodeStatus says Ready, and both stay so for the hold time. It
+// and ready, NodeStatus says Ready, and both stay so for the hold time. What
+// the options accept may be missing; the outcome names it. It
 // reconnects for as long as the context lives: a node that restarts its API,
 // or does not serve it yet, is waited for. NeedsOperator ends it early: the
 // node refuses the client, or belongs to another cluster. When the context
@@ -135,28 +139,34 @@ func (w *readyWatch) follow(ctx context.Context) (run.NodeReady, error) {
 
 	var seen snapshot
 	var held <-chan time.Time // runs while nothing is missing
+	var accepted []run.Shortfall
+	again := time.NewTicker(cniEvery) // Talos has no watch for the CNI's config
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return run.NodeReady{}, ctx.Err()
 		case <-held:
 			version, err := w.client.Version(ctx) // and the node still answers
-			return run.NodeReady{At: time.Now().UTC(), TalosVersion: version.Tag, NodeName: seen.nodeName}, err
+			return run.NodeReady{At: time.Now().UTC(), TalosVersion: version.Tag, NodeName: seen.nodeName, Missing: accepted}, err
+		case <-again.C:
 		case event := <-events:
 			if event.Type == state.Errored {
 				return run.NodeReady{}, w.client.explain(event.Error)
 			}
 			seen.take(event)
-			unmet := seen.unmet()
-			switch {
-			case len(unmet) > 0:
-				held = nil
-			case held == nil:
-				held = time.After(w.opts.Hold)
-			}
-			if seen.complete() {
-				w.report(unmet)
-			}
+		}
+		w.lookForCNI(ctx, &seen)
+		var unmet []string
+		unmet, accepted = seen.judge(w.opts)
+		switch {
+		case len(unmet) > 0:
+			held = nil
+		case held == nil:
+			held = time.After(w.opts.Hold)
+		}
+		if seen.complete() {
+			w.report(unmet)
 		}
 	}
 }
@@ -183,6 +193,7 @@ type snapshot struct {
 	nodes        map[string]k8s.NodeStatusSpec
 	named, noded bool // the watches have told their beginning
 	unregistered bool // the config turns registration off
+	bare         bool // the node is NotReady and has no CNI config
 }
 
 // take adds one event.
@@ -213,32 +224,3 @@ func (s *snapshot) take(event state.Event) {
 
 // complete reports whether every watch has told its beginning.
 func (s *snapshot) complete() bool { return s.machine != nil && s.named && s.noded }
-
-// unmet lists what is missing, each with the name that Talos gives it.
-func (s *snapshot) unmet() []string {
-	if !s.complete() {
-		return []string{"machine: its status is not known yet"}
-	}
-	var out []string
-	if s.machine.Stage != runtime.MachineStageRunning {
-		out = append(out, "stage: "+s.machine.Stage.String())
-	}
-	for _, condition := range s.machine.Status.UnmetConditions {
-		out = append(out, condition.Name+": "+condition.Reason)
-	}
-	if !s.machine.Status.Ready && len(s.machine.Status.UnmetConditions) == 0 {
-		out = append(out, "machine: not ready")
-	}
-	node, registered := s.nodes[s.nodeName]
-	switch {
-	case s.nodeName == "":
-		out = append(out, "node: it has no name yet")
-	case s.unregistered:
-		out = append(out, "node: the config turns registration in Kubernetes off (skipNodeRegistration)")
-	case !registered:
-		out = append(out, fmt.Sprintf("node: %q is not registered in Kubernetes", s.nodeName))
-	case !node.NodeReady:
-		out = append(out, fmt.Sprintf("node: %q is not Ready", s.nodeName))
-	}
-	return out
-}

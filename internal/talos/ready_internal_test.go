@@ -50,7 +50,7 @@ func TestUnmet(t *testing.T) {
 		for _, event := range tc.events {
 			s.take(event)
 		}
-		require.Equal(t, tc.want, s.unmet(), what)
+		require.Equal(t, tc.want, s.unmet(false), what)
 	}
 }
 

@@ -115,7 +115,7 @@ func authorize(ctx context.Context, method string, maintenance bool) (context.Co
 	}
 	allowed := role.MakeSet(role.Admin)
 	switch method {
-	case machine.MachineService_Version_FullMethodName,
+	case machine.MachineService_Version_FullMethodName, machine.MachineService_List_FullMethodName,
 		cosiv1alpha1.State_Get_FullMethodName, cosiv1alpha1.State_List_FullMethodName, cosiv1alpha1.State_Watch_FullMethodName:
 		allowed = role.MakeSet(role.Admin, role.Operator, role.Reader)
 	case machine.MachineService_ApplyConfiguration_FullMethodName:

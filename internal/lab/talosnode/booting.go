@@ -5,6 +5,8 @@ import (
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+
+	"github.com/ironlot/ironlot/internal/talos"
 )
 
 const (
@@ -60,6 +62,7 @@ func (b *booting) finish(ctx context.Context) error {
 	if err := pause(ctx, d.Time); err != nil {
 		return err
 	}
+	n.timeSynced()
 	if err := b.show(ctx, runtime.MachineStageBooting, true, b.starting(), unregistered); err != nil {
 		return err
 	}
@@ -79,6 +82,9 @@ func (b *booting) finish(ctx context.Context) error {
 		if _, err := n.join(ctx, b.cfg); err != nil {
 			return err
 		}
+		if err := n.etcdRuns(ctx); err != nil {
+			return err
+		}
 	}
 	if err := b.show(ctx, runtime.MachineStageRunning, true, b.services(nil), unregistered); err != nil {
 		return err
@@ -92,9 +98,14 @@ func (b *booting) register(ctx context.Context) error {
 	if err := pause(ctx, d.Register); err != nil {
 		return err
 	}
-	if err := r.node(ctx, b.name, false); err != nil {
+	if err := r.node(ctx, b.name, false, nil); err != nil {
 		return err
 	}
+	if b.node.opts.Faults.NoCNI {
+		b.node.log("no CNI, the node stays NotReady")
+		return b.show(ctx, runtime.MachineStageBooting, true, b.services(nil), unmetNode(b.name, "is not ready"))
+	}
+	b.node.cni.Store(true)
 	if err := b.show(ctx, runtime.MachineStageRunning, true, b.services(nil), unmetNode(b.name, "is not ready")); err != nil {
 		return err
 	}
@@ -104,11 +115,20 @@ func (b *booting) register(ctx context.Context) error {
 	if b.node.opts.Hold != nil {
 		b.node.opts.Hold("ready")
 	}
-	if err := r.node(ctx, b.name, true); err != nil {
+	if err := r.node(ctx, b.name, true, b.labels()); err != nil {
 		return err
 	}
 	b.node.log("node is Ready")
 	return r.machine(ctx, runtime.MachineStageRunning)
+}
+
+// labels are those of a cloud controller manager, where one is to initialize
+// the node.
+func (b *booting) labels() map[string]string {
+	if !talos.CloudProvider(b.cfg) || b.node.opts.Faults.Uninitialized {
+		return nil
+	}
+	return map[string]string{"node.kubernetes.io/instance-type": "LAB-SIMULATED"}
 }
 
 // show sets the services and the machine's status.

@@ -108,20 +108,22 @@ func (n *Node) take(ctx context.Context, cfg config.Provider, maintenance bool) 
 	return nil
 }
 
-// Bootstrap starts the cluster's first control plane.
-func (s *machineService) Bootstrap(context.Context, *machine.BootstrapRequest) (*machine.BootstrapResponse, error) {
-	cfg := s.node.active()
-	if cfg == nil || !cfg.Machine().Type().IsControlPlane() {
-		return nil, status.Error(codes.FailedPrecondition, "bootstrap can only be performed on a control plane node")
+// List lists /etc/cni, the one directory that the lab has: a mount of Talos
+// that is there from the start, and what a CNI puts into it.
+func (s *machineService) List(in *machine.ListRequest, out machine.MachineService_ListServer) error {
+	const root = "/etc/cni"
+	if in.GetRoot() != root {
+		return status.Error(codes.NotFound, "lab: there is nothing but "+root)
 	}
-	data, err := cfg.Bytes()
-	if err == nil {
-		err = s.node.opts.Trustd.Serve(data)
+	if err := out.Send(&machine.FileInfo{Name: root, RelativeName: ".", IsDir: true}); err != nil || !s.node.cni.Load() {
+		return err
 	}
-	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+	for _, name := range []string{"net.d", "net.d/10-lab.conflist"} {
+		if err := out.Send(&machine.FileInfo{Name: root + "/" + name, RelativeName: name, IsDir: name == "net.d"}); err != nil {
+			return err
+		}
 	}
-	return &machine.BootstrapResponse{Messages: []*machine.Bootstrap{{}}}, nil
+	return nil
 }
 
 func answer(mode machine.ApplyConfigurationRequest_Mode, details string, warnings []string) *machine.ApplyConfigurationResponse {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
@@ -29,9 +30,11 @@ type Node struct {
 
 	applying sync.Mutex           // one apply at a time
 	taken    chan config.Provider // the config that maintenance has accepted
+	cni      atomic.Bool          // a CNI has put its config onto the node
 
 	mu     sync.Mutex
 	config config.Provider // the active one
+	etcd   etcdState
 }
 
 // Start boots a node. It takes the port at once and returns; everything else

@@ -88,10 +88,19 @@ func (d Delays) Scale(factor float64) Delays {
 
 // Faults are what can go wrong with a node.
 type Faults struct {
-	NeverJoins    bool   // no way to the control plane, as with a wrong VLAN
-	KubeletCrash  bool   // kubelet never runs, as with two EPHEMERALs
-	AnswerLost    bool   // a config is taken, the connection is cut before the answer
-	StateReadOnly bool   // STATE cannot be formatted: the config is not kept, the API stays closed
-	Foreign       bool   // somebody else's config arrives in maintenance first
-	Inject        []byte // a config from elsewhere (kernel command line, stale STATE) that wins
+	NeverJoins    bool // no way to the control plane, as with a wrong VLAN
+	KubeletCrash  bool // kubelet never runs, as with two EPHEMERALs
+	AnswerLost    bool // a config is taken, the connection is cut before the answer
+	StateReadOnly bool // STATE cannot be formatted: the config is not kept, the API stays closed
+	Foreign       bool // somebody else's config arrives in maintenance first
+	NoCNI         bool // nobody installs a CNI: the node stays NotReady
+	// Uninitialized: no cloud controller manager runs. It shows where the
+	// config has cloud-provider: external.
+	Uninitialized bool
+	// BootstrapLost: a bootstrap is done, its answer is lost.
+	BootstrapLost bool
+	// BootstrapForgotten: the first bootstrap is accepted and forgotten, as by
+	// a machined that restarts: it has the request in memory alone.
+	BootstrapForgotten bool
+	Inject             []byte // a config from elsewhere (kernel command line, stale STATE) that wins
 }

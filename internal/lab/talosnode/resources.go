@@ -14,6 +14,7 @@ import (
 	"github.com/cosi-project/runtime/pkg/state/registry"
 	machineryconfig "github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/etcd"
 	"github.com/siderolabs/talos/pkg/machinery/resources/hardware"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
@@ -30,7 +31,7 @@ type resources struct {
 func definitions() []meta.ResourceWithRD {
 	return []meta.ResourceWithRD{
 		&config.MachineConfig{}, &runtime.MachineStatus{}, &k8s.Nodename{}, &k8s.NodeStatus{},
-		&v1alpha1.Service{}, &hardware.SystemInformation{},
+		&v1alpha1.Service{}, &hardware.SystemInformation{}, &etcd.Member{},
 	}
 }
 
@@ -88,9 +89,17 @@ func (r *resources) nodeName(ctx context.Context, name string) error {
 }
 
 // node sets the node's status in Kubernetes.
-func (r *resources) node(ctx context.Context, name string, ready bool) error {
+func (r *resources) node(ctx context.Context, name string, ready bool, labels map[string]string) error {
 	return safe.StateModify(ctx, r.st, k8s.NewNodeStatus(k8s.NamespaceName, name), func(n *k8s.NodeStatus) error {
-		n.TypedSpec().Nodename, n.TypedSpec().NodeReady = name, ready
+		n.TypedSpec().Nodename, n.TypedSpec().NodeReady, n.TypedSpec().Labels = name, ready, labels
+		return nil
+	})
+}
+
+// member tells that the node is a member of an etcd cluster.
+func (r *resources) member(ctx context.Context, id string) error {
+	return safe.StateModify(ctx, r.st, etcd.NewMember(etcd.NamespaceName, etcd.LocalMemberID), func(m *etcd.Member) error {
+		m.TypedSpec().MemberID = id
 		return nil
 	})
 }
