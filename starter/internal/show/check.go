@@ -70,7 +70,7 @@ func config(p *run.ConfigPlan) string {
 	case p == nil:
 		return "not looked at"
 	case p.Running == "":
-		return fmt.Sprintf("%s %s, sha256 %.12s; the server runs none that could be compared: %s", p.Type, p.Hostname, p.SHA256, clean(p.Unread))
+		return fmt.Sprintf("%s %s, sha256 %.12s; the server runs none that could be compared: %s", p.Type, p.Hostname, p.SHA256, Clean(p.Unread))
 	case len(p.Changes) == 0:
 		return fmt.Sprintf("%s %s, sha256 %.12s: what the server runs now", p.Type, p.Hostname, p.SHA256)
 	}
