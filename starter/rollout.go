@@ -77,7 +77,7 @@ asked for, as with provision. A lot that has ended is provisioned again.`,
 
 // add adds the nodes of a lot file that the lot does not have.
 func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
-	l, rendered, err := a.load(ctx, o.batch)
+	l, rendered, err := a.load(ctx, o.batch, nil)
 	if err != nil {
 		return err
 	}
