@@ -48,7 +48,7 @@ lab-talosinit: ## Build what boots from the disks of QEMU machines
 	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/lab-talosinit ./internal/lab/qemu/talosinit
 
 test-qemu: build temporal lab-talosinit ## Run the tests on QEMU machines with a real kernel (under 35 minutes on two cores)
-	IRONLOT_QEMU=1 $(GO) test -count=1 -timeout 2h -parallel 2 -v $(QEMUFLAGS) ./tests/qemu
+	IRONLOT_QEMU=1 $(GO) test -count=1 -timeout 2h -parallel 3 -v $(QEMUFLAGS) ./tests/qemu
 
 demo-qemu: build temporal lab-talosinit ## Provision one QEMU machine with a real kernel to Ready (KEEP=1 leaves it up)
 	KEEP=$(KEEP) tools/demo-qemu.sh

@@ -217,7 +217,7 @@ func (s *stack) abort() {
 func (s *stack) eventually(what string, cond func() bool) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(250 * time.Millisecond) // a query costs the guests processor time
 	defer tick.Stop()
 	for !cond() {
 		if time.Now().After(deadline) {
