@@ -146,7 +146,6 @@ func (a *app) begin(*cobra.Command, []string) error {
 	return nil
 }
 
-
 // home opens the state directory.
 func (a *app) home() (*home.Home, error) { return home.Open(a.env.LookupEnv) }
 
