@@ -148,8 +148,6 @@ func (a *app) begin(*cobra.Command, []string) error {
 	return nil
 }
 
-func (a *app) json() bool { return a.output == "json" }
-
 // home opens the state directory.
 func (a *app) home() (*home.Home, error) { return home.Open(a.env.LookupEnv) }
 

@@ -47,7 +47,7 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 }
 
 // errDeaf says that Temporal has not answered for too long.
-var errDeaf = errors.New("Temporal does not answer any more")
+var errDeaf = errors.New("no answer from Temporal any more")
 
 // watch shows the lot again and again until it settles.
 func watch(ctx context.Context, tracker *track.Tracker, watcher show.Watcher) (track.Lot, error) {
@@ -115,7 +115,7 @@ func (a *app) result(l track.Lot, address string) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
-	b.WriteString(show.Stops(l))
+	b.WriteString(show.Wrap(show.Stops(l), a.width()))
 	if l.Held != "" {
 		fmt.Fprintf(&b, "\nThe queued nodes do not start: %s. Look after that, or let a paused lot go on with `starter resume %s`.\n", l.Held, l.Name)
 	}

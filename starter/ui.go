@@ -102,9 +102,9 @@ func (a *app) browse(ctx context.Context, page string) error {
 		value, _ := a.env.LookupEnv(name)
 		desktop = desktop || value != ""
 	}
-	opener, err := exec.LookPath("xdg-open")
-	if !desktop || err != nil {
-		return nil
+	opener, missing := exec.LookPath("xdg-open")
+	if !desktop || missing != nil {
+		return nil // the address is printed
 	}
 	cmd := exec.CommandContext(ctx, opener, page)
 	cmd.Env = a.env.Environ()

@@ -150,6 +150,31 @@ e is refused: another run holds it
 	require.Nil(t, result.Nodes[5].Phases)
 }
 
+func TestLists(t *testing.T) {
+	t.Parallel()
+	lots := []track.Summary{
+		{Lot: "rack-1", State: run.Stuck, Nodes: 12, Counts: track.Counts{Ready: 9, Running: 1, Stuck: 2}, Started: start(), RunID: "r1",
+			Stuck: &track.StuckNode{Node: "w-2", Reason: "two disks\x1b are alike"}, Simulated: true},
+		{Lot: "b", State: run.Aborted, Nodes: 3, Counts: track.Counts{Ready: 1, Aborted: 1, Refused: 1}, Started: start(), Ended: start().Add(time.Minute)},
+	}
+	require.Equal(t, `LOT     STATE    READY  RUNNING  QUEUED  STUCK  OTHER  STARTED              TOOK   FIRST STUCK
+rack-1  stuck    9/12   1                2             2026-12-01 12:00:00  2m00s  w-2: two disks are alike
+b       aborted  1/3                            2      2026-12-01 12:00:00  1m00s
+`+Simulated+"\n", Lots(lots, start().Add(2*time.Minute), false, 0))
+	for line := range strings.Lines(Lots(lots, start(), false, 60)) {
+		require.True(t, len([]rune(line)) <= 61 || line == Simulated+"\n", line)
+	}
+	require.Contains(t, Lots(lots, start(), true, 60), "r1", "wide is not cut")
+
+	items := []track.Item{{Node: "a", Server: "metal-a", TalosVersion: "v1.13.8", ImageSHA256: "0123456789abcdef", Lot: "rack-1", Ready: start(),
+		SystemDisk: &run.Disk{Serial: "S1"}, SecondaryDisks: []run.Disk{{Serial: "S2"}, {WWN: "W3"}}, RunID: "r2",
+		Newer: &track.NewerRun{Lot: "rack-2", State: run.Stuck}}}
+	require.Equal(t, `NODE  SERVER   TALOS    IMAGE         SYSTEM DISK  READY                LOT     NEWER RUN
+a     metal-a  v1.13.8  0123456789ab  S1           2026-12-01 12:00:00  rack-1  stuck, lot rack-2
+`, Inventory(items, false, 0))
+	require.Contains(t, Inventory(items, true, 0), "S2, ")
+}
+
 func TestDetail(t *testing.T) {
 	t.Parallel()
 	l := fleet()
@@ -169,6 +194,14 @@ func TestDetail(t *testing.T) {
 
 	l.NoWorker = true
 	require.Contains(t, Detail(l, l.Nodes[2], start()), "No worker answers")
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	text := "\nd is stuck in disk-prep: two disks are alike\n  what to do: name a serial\n"
+	require.Equal(t, text, Wrap(text, 0))
+	require.Equal(t, text, Wrap(text, 80))
+	require.Equal(t, "\nd is stuck in\n    disk-prep: two\n    disks are alike\n  what to do:\n      name a serial\n", Wrap(text, 20))
 }
 
 func TestUnits(t *testing.T) {

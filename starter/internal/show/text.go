@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -107,6 +109,29 @@ func Clean(s string) string {
 		return r
 	}, s)
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// Wrap breaks lines that are wider than width between words, and indents what
+// follows; 0 is without end.
+func Wrap(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimLeft(line, " ")
+		first := strings.Repeat(" ", len(line)-len(body))
+		rest := first + "    "
+		for i, part := range strings.Split(ansi.Wrap(strings.TrimSuffix(body, "\n"), max(1, width-len(rest)), ""), "\n") {
+			if i == 0 {
+				b.WriteString(first)
+			} else {
+				b.WriteString(rest)
+			}
+			b.WriteString(strings.TrimSpace(part) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // clip cuts a line to a width in letters; 0 is without end.
