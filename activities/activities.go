@@ -28,6 +28,8 @@ type Config struct {
 	Record func(ctx context.Context, taskToken []byte, details ...any) error
 	// RunEnded reports whether Temporal knows a run and that it has ended.
 	RunEnded func(ctx context.Context, workflowID, runID string) (bool, error)
+	// LotImage gives the image of a lot: the claim, when it is the first one.
+	LotImage func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
 }
 
 // Activities are the phases' activities.
@@ -38,11 +40,15 @@ type Activities struct {
 	http       *http.Client
 	record     func(ctx context.Context, taskToken []byte, details ...any) error
 	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
+	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
 }
 
 // New makes the activities.
 func New(c Config) *Activities {
-	return &Activities{provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP, record: c.Record, runEnded: c.RunEnded}
+	return &Activities{
+		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
+		record: c.Record, runEnded: c.RunEnded, lotImage: c.LotImage,
+	}
 }
 
 // RegisterMachine registers the activities that work on machines and nodes,
@@ -61,7 +67,7 @@ func (a *Activities) RegisterMachine(r worker.ActivityRegistry) {
 // RegisterProvider registers the activities that ask the provider for
 // something, for the task queue run.ProviderTaskQueue.
 func (a *Activities) RegisterProvider(r worker.ActivityRegistry) {
-	a.register(r, string(run.Preflight), a.preflight)
+	a.register(r, string(run.Preflight), a.preflightOrKept)
 	a.register(r, run.ActivityCheck, a.check)
 	a.register(r, string(run.RebootRescue), a.rebootRescue)
 	a.register(r, string(run.BootNormal), a.bootNormal)
@@ -78,6 +84,7 @@ func (a *Activities) register(r worker.ActivityRegistry, name string, do phaseFu
 		if err != nil {
 			return run.PhaseOutput{}, report(ctx, err)
 		}
+		out.Facts = out.Facts.Since(in.Facts)
 		return out, nil
 	}, activity.RegisterOptions{Name: name})
 }

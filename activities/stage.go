@@ -10,7 +10,7 @@ import (
 )
 
 // stage proves that the raw image lies whole in the machine's RAM, with the
-// digest that the lot expects.
+// digest that the lot file names, or else that its first node has staged.
 func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	b.step("starting the download")
 	result, err := a.runJob(ctx, b, in, api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: in.Node.Image}})
@@ -22,6 +22,9 @@ func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run
 	}
 	facts := in.Facts
 	facts.Staged = result.Stage
+	if err := a.checkLotImage(ctx, in, facts.Staged.RawSHA256); err != nil {
+		return run.PhaseOutput{}, err
+	}
 	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s image, raw %s of which %s data, sha256 %s",
 		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.RawSHA256))}, nil
 }

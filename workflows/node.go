@@ -81,6 +81,7 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	n.passes[p.name]++
 	n.status.Facts.Touched = n.status.Facts.Touched || p.destroys
 	in := n.input(ctx, p)
+	in.Keep = p.name == run.Preflight && workflow.GetInfo(ctx).ParentWorkflowExecution != nil
 	if p.takesConfig(n.in.Node) {
 		in.Sealed = &n.in.Sealed
 	}
@@ -99,7 +100,7 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 		return err
 	}
 	record.Summary = out.Summary
-	n.status.Facts = out.Facts
+	n.status.Facts = n.status.Facts.With(out.Facts)
 	if p.boots {
 		n.boots = 0
 	}
@@ -114,8 +115,12 @@ func (n *node) input(ctx workflow.Context, p phase) run.PhaseInput {
 	}
 }
 
-// after is the phase behind one that has succeeded.
+// after is the phase behind one that has succeeded: none behind preflight
+// when it has found the node Ready already.
 func (n *node) after(at int) int {
+	if n.status.Facts.Ready != nil {
+		return len(n.phases)
+	}
 	if n.skipTo == "" {
 		return at + 1
 	}

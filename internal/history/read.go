@@ -118,7 +118,7 @@ func (r *reader) proved(p *Pass, at time.Time, result *commonpb.Payloads) {
 	}
 	p.Summary, p.Log = out.Summary, out.Log
 	if string(p.Phase) != run.ActivityStopJob {
-		r.report.Facts = out.Facts
+		r.report.Facts = r.report.Facts.With(out.Facts)
 	}
 }
 

@@ -14,13 +14,16 @@ type PhaseInput struct {
 	Pass int    `json:"pass,omitempty"`
 	// Boots is how often the boot that is wanted now has failed to come.
 	Boots int `json:"boots,omitempty"`
+	// Keep lets preflight leave a node alone that is Ready with the lot's
+	// config already: the lot is run again.
+	Keep bool `json:"keep,omitempty"`
 	// Sealed is set for the phases that need the config.
 	Sealed *Sealed `json:"sealed,omitempty"`
 }
 
 // PhaseOutput is what every phase's activity proved.
 type PhaseOutput struct {
-	Facts   Facts  `json:"facts"`
+	Facts   Facts  `json:"facts"`   // that are new: see Facts.Since
 	Summary string `json:"summary"` // one line for people
 	// Log is what happened on the machine, a line for each thing that the
 	// agent saw, decided, did or ran; its end when it is long.

@@ -1,6 +1,9 @@
 package run
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Facts is what a run has observed so far. Each phase extends it; the Web
 // UI, `starter status` and the post-mortem show it.
@@ -133,4 +136,23 @@ type NodeReady struct {
 type Bootstrapped struct {
 	MemberID string `json:"memberId,omitempty"`
 	Already  bool   `json:"already,omitempty"` // etcd ran before the run asked
+}
+
+// Since gives what of the facts differs from earlier ones, so that a run's
+// history holds each fact once. A fact that was dropped meanwhile is not told.
+func (f Facts) Since(earlier Facts) Facts {
+	to, from := reflect.ValueOf(&f).Elem(), reflect.ValueOf(earlier)
+	for i := range to.NumField() {
+		clearSame(to.Field(i), from.Field(i))
+	}
+	return f
+}
+
+// With gives the facts with newer ones over them.
+func (f Facts) With(newer Facts) Facts {
+	to, from := reflect.ValueOf(&newer).Elem(), reflect.ValueOf(f)
+	for i := range to.NumField() {
+		fillZero(to.Field(i), from.Field(i))
+	}
+	return newer
 }

@@ -1,0 +1,45 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// TestNodeWithAnotherImageThanItsLotIsStuck, and both digests are named. A
+// digest in the lot file stands above what the first node has staged.
+func TestNodeWithAnotherImageThanItsLotIsStuck(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	a := New(Config{LotImage: func(_ context.Context, lot string, claim run.LotImage) (run.LotImage, error) {
+		asked++
+		require.Equal(t, "rack-1", lot)
+		require.Equal(t, "n2", claim.Node)
+		return run.LotImage{RawSHA256: "aa", Node: "n1"}, nil
+	}})
+	in := run.PhaseInput{Node: run.Node{Lot: "rack-1", Name: "n2", Image: run.Image{URL: "http://images/talos.raw"}}}
+	require.NoError(t, a.checkLotImage(t.Context(), in, "aa"))
+	err := a.checkLotImage(t.Context(), in, "bb")
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
+	require.ErrorContains(t, err, "sha256 bb")
+	require.ErrorContains(t, err, "(n1) one with aa")
+	require.Equal(t, 2, asked)
+	for _, image := range []run.Image{{SHA256: "cc"}, {RawSHA256: "bb"}} {
+		in.Node.Image = image
+		require.NoError(t, a.checkLotImage(t.Context(), in, "bb"))
+	}
+	require.Equal(t, 2, asked)
+}
+
+func TestLotThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	a := New(Config{LotImage: func(context.Context, string, run.LotImage) (run.LotImage, error) {
+		return run.LotImage{}, errors.New("unavailable")
+	}})
+	require.Equal(t, fault.Transient, fault.ClassOf(a.checkLotImage(t.Context(), run.PhaseInput{}, "aa")))
+}
