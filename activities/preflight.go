@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) 
 		return run.PhaseOutput{}, err
 	}
 	found := []error{checkServer(in, server)}
-	found = append(found, checkVLANs(in.Node.ServerName, s.config.VLANs, networks), a.checkKeys(ctx))
+	found = append(found, checkVLANs(in.Node.ServerName, s.config.VLANs, networks), a.checkKeys(ctx),
+		checkEndpoint(ctx, net.DefaultResolver.LookupHost, in.Node, s.config, server.Addresses))
 
 	b.step("looking at the image")
 	look, err := a.lookAtImage(ctx, in.Node.Image)
@@ -55,6 +57,7 @@ func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) 
 	facts.Preflight = &run.Checked{
 		ServerName: server.Name, Status: server.Status, BootType: string(server.BootType),
 		ImageSize: look.size, ImageFormat: look.format, VLANs: s.config.VLANs, VLAN: vlan, Warnings: s.config.Warnings,
+		Volumes: s.config.UserVolumes,
 	}
 	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("server %s at %s fits the lot, image is %s", server.Name, facts.Address, look.format)}, nil
 }

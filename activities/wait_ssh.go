@@ -12,6 +12,7 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/talos"
 )
 
 // settleFor is how long a rescue system that answers may still refuse what
@@ -157,7 +158,29 @@ func chooseDisks(in run.PhaseInput, inventory api.Inventory) (run.Facts, error) 
 			}
 		}
 	}
+	if err := volumesFit(in, inventory.Disks, identity); err != nil {
+		return facts, err
+	}
 	return facts, allThere(inventory.Disks, facts)
+}
+
+// volumesFit refuses a machine without a disk for a user volume of its config
+// while nothing is erased: Talos would come up, and wait for the disk for ever.
+func volumesFit(in run.PhaseInput, disks []api.Disk, system run.Disk) error {
+	if in.Facts.Preflight == nil {
+		return nil
+	}
+	var all []run.Disk
+	for _, d := range disks {
+		all = append(all, d.Identity())
+	}
+	for _, v := range in.Facts.Preflight.Volumes {
+		if fits, known := talos.VolumeFits(v, all, system); known && !fits {
+			return fmt.Errorf("%w: %w", errChoice, fault.Operator("correct the volume's diskSelector or minSize, or rent a server with such a disk",
+				"no disk of server %s fits the user volume %s (%s, at least %d bytes)", in.Node.ServerName, v.Name, v.Match, v.MinSize))
+		}
+	}
+	return nil
 }
 
 // allThere makes sure that each chosen disk can be found by its identity,

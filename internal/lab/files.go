@@ -84,6 +84,7 @@ func (f *Fleet) writeFiles() error {
 		f.write("controlplane.yaml", 0o600, string(f.cluster.ControlPlane)),
 		f.write("worker.yaml", 0o600, string(f.cluster.Worker)),
 		f.write("patch.yaml", 0o644, labelPatch),
+		f.write("vlan.yaml", 0o644, vlanPatch),
 		f.write("lot.yaml", 0o644, lot),
 		f.write("scw.yaml", 0o600, "# The lab's API key is in lab.env. This empty file keeps your own profile out of the lab.\n"),
 		f.write("lab.env", 0o600, f.environment()),
@@ -103,6 +104,19 @@ func (f *Fleet) write(name string, mode fs.FileMode, content string) error {
 const labelPatch = `machine:
   nodeLabels:
     ironlot.dev/lab: simulated
+`
+
+// vlanPatch is the VLAN of a server's private network, with DHCP for the
+// public interface, which any link document turns off.
+const vlanPatch = `apiVersion: v1alpha1
+kind: DHCPv4Config
+name: eno1
+---
+apiVersion: v1alpha1
+kind: VLANConfig
+name: eno1.${ironlot.vlan}
+vlanID: ${ironlot.vlan}
+parent: eno1
 `
 
 // Environment lists what the worker and the provider's own tools need to talk
@@ -142,7 +156,7 @@ func (f *Fleet) lotFile() (string, error) {
 	err = template.Must(template.New("lot").Parse(lotTemplate)).Execute(&b, map[string]any{
 		"Lot": f.opts.Lot, "Zone": zone, "Port": f.opts.SSHPort, "TalosPort": f.opts.TalosPort,
 		"Image": f.imgURL + "/" + filepath.Base(image.Path), "SHA256": image.SHA256, "RawSHA256": f.images.RawSHA256(),
-		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap,
+		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap, "PrivateNetwork": f.opts.PrivateNetwork,
 	})
 	return b.String(), err
 }
@@ -165,7 +179,12 @@ cluster:
 
 defaults:
   config: worker.yaml
+{{- if .PrivateNetwork}}
+  patches: [patch.yaml, vlan.yaml]
+  vlan: auto
+{{- else}}
   patches: [patch.yaml]
+{{- end}}
   systemDisk: {smallest: true}
   secondaryDisks: blank
   talosPort: {{.TalosPort}}

@@ -62,6 +62,10 @@ type Options struct {
 	// Bootstrap leaves it to the lot to start the cluster, on the first server.
 	// Without it the cluster is there already, beside the servers.
 	Bootstrap bool
+	// PrivateNetwork attaches each server to a private network, with a VLAN
+	// number of its own, and gives the lot `vlan: auto`. A simulated node whose
+	// config has another VLAN, or none, never joins.
+	PrivateNetwork bool
 }
 
 // Fleet is a running lab.

@@ -30,7 +30,7 @@ func (f *Fleet) addServer(ctx context.Context, n int) error {
 		return err
 	}
 	s.Server, err = f.api.AddServer(scwapi.ServerSpec{
-		Name: name, Zone: zone, Machine: s.Metal(), Addresses: []string{s.Metal().Address()},
+		Name: name, Zone: zone, Machine: s.Metal(), Addresses: []string{s.Metal().Address()}, Networks: f.networks(n),
 	})
 	if err != nil {
 		return errors.Join(err, s.Metal().Close())
@@ -66,7 +66,7 @@ func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 			one.kind.talos(&talosFaults)
 		}
 	}
-	options.Talos = f.talos(talosFaults, options.Hold)
+	options.Talos = f.talos(n, talosFaults, options.Hold)
 	faults := options.Faults
 	options.Faults = simulated.Faults{} // none while the provider delivers
 	m, err := simulated.New(options)
@@ -99,12 +99,31 @@ func (f *Fleet) disks(n int) []simulated.DiskSpec {
 	return []simulated.DiskSpec{disk("A", f.opts.DiskSize), disk("B", 2*f.opts.DiskSize)}
 }
 
+// firstVLAN is the number of the first server's private network.
+const firstVLAN = 1001
+
+// networks are the private networks of a server.
+func (f *Fleet) networks(n int) []scwapi.Network {
+	if !f.opts.PrivateNetwork {
+		return nil
+	}
+	return []scwapi.Network{{VLAN: uint32(firstVLAN + n - 1)}}
+}
+
+// vlans tells a node the VLANs of its server, nil where nobody compares.
+func (f *Fleet) vlans(n int) func() []uint32 {
+	if !f.opts.PrivateNetwork {
+		return nil
+	}
+	return func() []uint32 { return []uint32{uint32(firstVLAN + n - 1)} }
+}
+
 func (f *Fleet) scaled(real time.Duration) time.Duration {
 	return time.Duration(float64(real) / f.opts.Speed)
 }
 
 // talos runs a node of the lab on a machine that has booted from its disk.
-func (f *Fleet) talos(faults talosnode.Faults, hold func(point string)) simulated.Talos {
+func (f *Fleet) talos(n int, faults talosnode.Faults, hold func(point string)) simulated.Talos {
 	return func(ctx context.Context, boot simulated.TalosBoot) error {
 		faults := faults
 		faults.KubeletCrash = faults.KubeletCrash || boot.TwoEphemerals
@@ -115,6 +134,7 @@ func (f *Fleet) talos(faults talosnode.Faults, hold func(point string)) simulate
 			Delays: talosnode.RealDelays().Scale(1 / f.opts.Speed),
 			Faults: faults,
 			Trustd: f.trustd,
+			VLANs:  f.vlans(n),
 			Wire:   boot.Wire,
 			Hold:   hold,
 			Log:    boot.Log,

@@ -266,7 +266,7 @@ func (c *checker) first(nodes []nodeSection) {
 			first = n
 		default:
 			c.add(n.Bootstrap.place, "is true for %s in line %d as well, and two bootstraps make two clusters; keep one, the other control planes join it",
-				first.place.field, first.Bootstrap.line)
+				first.field, first.Bootstrap.line)
 		}
 	}
 }

@@ -136,9 +136,13 @@ func (n *Node) checkFirst(j *journal, config *talos.Rendered, client *talos.Clie
 // lint gives the warnings of a config, and those about how it fits the lot.
 func (n *Node) lint(config *talos.Rendered) []string {
 	warnings := append(config.Warnings, config.VersionTraps(n.Run.Image.URL)...)
-	if len(config.UserVolumes) > 0 && n.Run.Disks.Secondary == run.Keep {
+	names := make([]string, 0, len(config.UserVolumes))
+	for _, volume := range config.UserVolumes {
+		names = append(names, volume.Name)
+	}
+	if len(names) > 0 && n.Run.Disks.Secondary == run.Keep {
 		warnings = append(warnings, fmt.Sprintf("the config has the user volume %s, which needs a disk with free room, and secondaryDisks: keep leaves the old content on all but the system disk",
-			strings.Join(config.UserVolumes, ", ")))
+			strings.Join(names, ", ")))
 	}
 	return warnings
 }

@@ -34,8 +34,17 @@ type Checked struct {
 	VLANs       []uint32 `json:"vlans,omitempty"`
 	VLAN        uint32   `json:"vlan,omitempty"` // of the one private network, for `vlan: auto`
 	Warnings    []string `json:"warnings,omitempty"`
+	// Volumes are the config's user volumes, which want a disk each.
+	Volumes []UserVolume `json:"volumes,omitempty"`
 	// Config is set by a dry run alone.
 	Config *ConfigPlan `json:"config,omitempty"`
+}
+
+// UserVolume is a volume that Talos makes on a disk of its choice.
+type UserVolume struct {
+	Name    string `json:"name"`
+	Match   string `json:"match,omitempty"`   // CEL expression that selects the disk
+	MinSize uint64 `json:"minSize,omitempty"` // bytes
 }
 
 // RescueBoot is one boot of the provider's rescue system.

@@ -17,6 +17,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
 )
 
 // Rendered is a node's machine config, checked, with what Ironlot needs to
@@ -29,9 +30,9 @@ type Rendered struct {
 	VLANs         []uint32
 	Endpoint      string // of the Kubernetes API
 	ClusterName   string
-	CAFingerprint string   // SHA-256 of the certificate of machine.ca, hex
-	UserVolumes   []string // names of the volumes that Talos makes on other disks
-	CloudProvider bool     // a cloud controller manager initializes the node
+	CAFingerprint string // SHA-256 of the certificate of machine.ca, hex
+	UserVolumes   []run.UserVolume
+	CloudProvider bool // a cloud controller manager initializes the node
 	Warnings      []string
 
 	origin string
@@ -52,6 +53,15 @@ func (r *Rendered) GoString() string { return r.String() }
 // ControlPlane reports whether the config makes the node a control plane.
 func (r *Rendered) ControlPlane() bool {
 	return r.MachineType == machine.TypeControlPlane.String() || r.MachineType == machine.TypeInit.String()
+}
+
+// EndpointHost is the host of the cluster's Kubernetes API, a name or an
+// address.
+func (r *Rendered) EndpointHost() string {
+	if r.kubernetes == nil {
+		return ""
+	}
+	return r.kubernetes.Hostname()
 }
 
 // diskImage is a metal machine that boots an image written to its disk: no
@@ -101,9 +111,7 @@ func Inspect(in Named) (rendered *Rendered, err error) {
 	if ca := cfg.Cluster().IssuingCA(); ca != nil {
 		r.kubernetesCA = ca.Crt
 	}
-	for _, volume := range cfg.UserVolumeConfigs() {
-		r.UserVolumes = append(r.UserVolumes, volume.Name())
-	}
+	r.UserVolumes = userVolumes(cfg)
 	r.multidocNetwork = hostnameDocument(cfg) != nil || len(cfg.NetworkCommonLinkConfigs()) > 0
 	if cfg.Machine().Security().IssuingCA() != nil {
 		r.CAFingerprint = fingerprint(cas[0])

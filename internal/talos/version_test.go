@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
@@ -47,5 +48,5 @@ func TestUserVolumes(t *testing.T) {
 	r, err := talos.Render(talos.RenderInput{Base: worker(t), Patches: []talos.Named{patch("longhorn.yaml",
 		"apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: longhorn\nprovisioning:\n  diskSelector:\n    match: \"!system_disk\"\n  minSize: 1GiB\n  grow: true\n")}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"longhorn"}, r.UserVolumes)
+	require.Equal(t, []run.UserVolume{{Name: "longhorn", Match: "!system_disk", MinSize: 1 << 30}}, r.UserVolumes)
 }
