@@ -65,7 +65,7 @@ func (a *Activities) kept(ctx context.Context, in run.PhaseInput) (run.PhaseOutp
 	if err := a.proveConfig(ctx, in, s); err != nil {
 		return none, false
 	}
-	ready, err := talos.WaitReady(ctx, talosAddr(in), s.client, talos.ReadyOptions{Hold: readyHold, Worker: s.config.MachineType == "worker"})
+	ready, err := talos.WaitReady(ctx, talosAddr(in), s.client, readyOptions(in, s, nil))
 	if err != nil {
 		return none, false
 	}

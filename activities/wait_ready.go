@@ -58,12 +58,17 @@ func (w *readiness) wait(ctx context.Context) (run.NodeReady, error) {
 		}
 		first = &did
 	}
-	ready, err := talos.WaitReady(ctx, talosAddr(w.in), w.secrets.client, talos.ReadyOptions{
-		Hold: w.in.Node.Ready.HoldOr(), Worker: !w.secrets.config.ControlPlane(), Report: w.report,
-		Accept: w.in.Node.Ready.Accept, CloudProvider: w.secrets.config.CloudProvider,
-	})
+	ready, err := talos.WaitReady(ctx, talosAddr(w.in), w.secrets.client, readyOptions(w.in, w.secrets, w.report))
 	ready.Bootstrap = first
 	return ready, err
+}
+
+// readyOptions says when the lot counts a node as done.
+func readyOptions(in run.PhaseInput, s *secrets, report func([]string)) talos.ReadyOptions {
+	return talos.ReadyOptions{
+		Hold: in.Node.Ready.HoldOr(), Worker: !s.config.ControlPlane(), Report: report,
+		Accept: in.Node.Ready.Accept, CloudProvider: s.config.CloudProvider,
+	}
 }
 
 // bootstrap starts the cluster's etcd on its first node.

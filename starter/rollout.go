@@ -43,7 +43,7 @@ canary that was aborted. It pauses itself again with one stuck node more.`,
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason},
-				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --follow`", args[0]))
+				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", args[0]))
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
@@ -113,7 +113,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, in); err != nil {
 		return err
 	}
-	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --follow`", len(in.Nodes), lotName))
+	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --watch`", len(in.Nodes), lotName))
 }
 
 // newNodes keeps of a lot file, and of its input, what the lot does not have.
