@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -160,8 +159,8 @@ func updateLot(ctx context.Context, c client.Client, lotName, update string, req
 
 // saidOfLot reports a wish that a lot has taken.
 func (a *app) saidOfLot(lotName, done, text string) error {
-	if a.json() {
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"lot": lotName, "done": done})
+	if a.structured() {
+		return a.encode(map[string]string{"lot": lotName, "done": done})
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err
