@@ -75,6 +75,24 @@ func (s *terminal) types(t *testing.T, keys string) {
 	require.NoError(t, err)
 }
 
+// leaves presses a key until the command has ended, as people do: a key that
+// comes between the emulator's answers to the screen's questions may be lost.
+func (s *terminal) leaves(t *testing.T, code <-chan int, press func()) int {
+	t.Helper()
+	again := time.NewTicker(2 * time.Second)
+	defer again.Stop()
+	for range 30 {
+		press()
+		select {
+		case ended := <-code:
+			return ended
+		case <-again.C:
+		}
+	}
+	t.Fatalf("the screen is not left:\n%s", s.text())
+	return 0
+}
+
 // testScreen watches a lot on a terminal, and leaves.
 func testScreen(t *testing.T, c *cluster) {
 	k := newConsole(t, c.address)
@@ -91,8 +109,7 @@ func testScreen(t *testing.T, c *cluster) {
 	s.resize(t, 120, 30)
 	s.shows(t, "IN PHASE")
 
-	s.types(t, "q")
-	require.Equal(t, exitInterrupted, <-code)
+	require.Equal(t, exitInterrupted, s.leaves(t, code, func() { s.types(t, "q") }))
 	s.shows(t, "The runs go on. Come back with `starter status block-screen --watch`.")
 	require.False(t, s.screen.IsAltScreen(), "the screen is given back")
 	require.Contains(t, s.text(), "What is ERASED", "with what was on it")
@@ -106,8 +123,7 @@ func testScreen(t *testing.T, c *cluster) {
 		go func() { code <- k.run(ctx, []string{"status", "block-screen", "-w"}) }()
 		eventually(t, "the screen is taken", s.screen.IsAltScreen)
 		s.shows(t, "node-2  queued")
-		leave(cancel)
-		require.Equal(t, exitInterrupted, <-code)
+		require.Equal(t, exitInterrupted, s.leaves(t, code, func() { leave(cancel) }))
 		cancel()
 		eventually(t, "the screen is given back", func() bool { return !s.screen.IsAltScreen() })
 	}
@@ -115,8 +131,9 @@ func testScreen(t *testing.T, c *cluster) {
 	// A terminal that can do nothing gets lines.
 	k.vars["TERM"] = "dumb"
 	for _, node := range []string{"node-1", "node-2"} {
-		quiet := k.again()
-		require.Equal(t, exitOK, quiet.starter("abort", "block-screen", node), quiet.err)
+		eventually(t, node+" has a run", func() bool { // the worker waits for the control plane to end
+			return k.again().starter("abort", "block-screen", node) == exitOK
+		})
 	}
 	require.Equal(t, exitAborted, k.starter("status", "block-screen", "-w"))
 	require.False(t, s.screen.IsAltScreen())
