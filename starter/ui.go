@@ -104,7 +104,7 @@ func (a *app) browse(ctx context.Context, page string) error {
 	}
 	opener, missing := exec.LookPath("xdg-open")
 	if !desktop || missing != nil {
-		return nil // the address is printed
+		return nil //nolint:nilerr // no opener is no fault: the address is printed
 	}
 	cmd := exec.CommandContext(ctx, opener, page)
 	cmd.Env = a.env.Environ()

@@ -118,10 +118,10 @@ func (t table) rows(n track.Node, now time.Time) []string {
 	var b strings.Builder
 	for i, c := range t.columns {
 		cell := pad(c.cell(n, now), t.widths[i], c.right)
-		switch {
-		case c.title == "STATE":
+		switch c.title {
+		case "STATE":
 			cell = colour(n.State).Render(cell)
-		case c.title == "TRY":
+		case "TRY":
 			cell = warning().Render(cell)
 		}
 		b.WriteString(cell + gap)
