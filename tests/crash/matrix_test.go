@@ -226,7 +226,8 @@ func freezeWorker(_ *testing.T, c *crash) {
 func control(t *testing.T) []simulated.DiskCount {
 	t.Helper()
 	holds := rig.NewHolds()
-	r := rig.New(t, common.bin, common.main.Address(), holds, lab.Options{Base: common.bases.Next(), Lot: "control", Servers: 1})
+	base := common.bases.Next()
+	r := rig.New(t, common.bin, common.main.Address(), holds, lab.Options{Base: base, Lot: "control" + lotName(base), Servers: 1})
 	r.Worker()
 	in := r.Inputs(nil)[0]
 	r.Start(in)
