@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ironlot/ironlot/internal/devserver"
@@ -128,11 +129,19 @@ func (r *Rig) Inputs(edit func(*run.Node)) []run.NodeInput {
 // Start starts a node's run.
 func (r *Rig) Start(in run.NodeInput) client.WorkflowRun {
 	r.t.Helper()
-	started, err := r.Client.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
-		ID: in.Node.ID(), TaskQueue: run.TaskQueue, WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, run.WorkflowNode, in)
-	require.NoError(r.t, err)
-	return started
+	for asked := 1; ; asked++ {
+		started, err := r.Client.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
+			ID: in.Node.ID(), TaskQueue: run.TaskQueue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		}, run.WorkflowNode, in)
+		switch {
+		case err == nil:
+			return started
+		case asked > 1 && temporal.IsWorkflowExecutionAlreadyStartedError(err): // the answer was late
+			return r.Client.GetWorkflow(r.t.Context(), in.Node.ID(), "")
+		case asked == 3:
+			require.NoError(r.t, err)
+		}
+	}
 }
 
 // Status asks a run how it stands; one that does not answer is empty.
