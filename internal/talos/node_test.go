@@ -63,6 +63,22 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
+// untilReported is a context that ends, as if time were up, once all of these
+// were reported as missing together.
+func untilReported(t *testing.T, texts ...string) (context.Context, func(unmet []string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(within(t, time.Minute))
+	return ctx, func(unmet []string) {
+		all := strings.Join(unmet, "; ")
+		for _, text := range texts {
+			if !strings.Contains(all, text) {
+				return
+			}
+		}
+		cancel(context.DeadlineExceeded)
+	}
+}
+
 // sees waits until a look at the node shows a state.
 func sees(t *testing.T, addr string, want talos.APIState) talos.Observation {
 	t.Helper()
@@ -355,7 +371,8 @@ func TestWaitReadyGivesUp(t *testing.T) {
 	t.Run("in time, with what is missing", func(t *testing.T) {
 		t.Parallel()
 		node := configured(t, talosnode.Options{Faults: talosnode.Faults{KubeletCrash: true}})
-		_, err := talos.WaitReady(within(t, 2*time.Second), node.Addr(), cfg, talos.ReadyOptions{})
+		ctx, report := untilReported(t, "stage: booting", "services: kubelet not running")
+		_, err := talos.WaitReady(ctx, node.Addr(), cfg, talos.ReadyOptions{Report: report})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "stage: booting")
 		require.ErrorContains(t, err, "services: kubelet not running")
@@ -375,7 +392,8 @@ func TestWaitReadyGivesUp(t *testing.T) {
 	t.Run("not on a node in maintenance: it is ready and not Ready", func(t *testing.T) {
 		t.Parallel()
 		node := start(t, talosnode.Options{})
-		_, err := talos.WaitReady(within(t, time.Second), node.Addr(), cfg, talos.ReadyOptions{})
+		ctx, report := untilReported(t, "not of this cluster")
+		_, err := talos.WaitReady(ctx, node.Addr(), cfg, talos.ReadyOptions{Report: report})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "not of this cluster")
 	})
