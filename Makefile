@@ -30,8 +30,8 @@ test: build temporal ## Run all tests
 	@# Whole labs are slow under the race detector, so it sees the runs that all the others vary.
 	TMPDIR=$(TESTTMP) $(GO) test $(TESTFLAGS) -run '^(TestLotOfThreeReachesReady|TestRunGoesOnWithAnotherWorker|TestMachineResetMidWriteRewinds)$$' ./tests
 	TMPDIR=$(TESTTMP) $(GO) test -timeout 20m -parallel 8 -p 1 ./tests ./tests/crash ./tests/chaos
-	@# Full-size images (4247 MiB) and whole disks with STATE are too slow under the race detector.
-	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$|^TestState' ./internal/agent/stage ./internal/agent/write
+	@# Full-size images (4247 MiB), whole disks with STATE and lots of thousands are too slow under the race detector.
+	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$|^TestState|^TestThousandsOfNodes$$' ./internal/agent/stage ./internal/agent/write ./workflows
 
 test-fast: ## Run the tests without the race detector
 	$(GO) test ./...

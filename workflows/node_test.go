@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // script answers the phases' activities: a phase fails with its errors in
 // turn, then succeeds.
 type script struct {
+	mu      sync.Mutex // an attempt that was given up may still end beside the next
 	errs    map[run.Phase][]error
 	block   run.Phase // this phase waits until it is cancelled
 	calls   []run.Phase
@@ -27,21 +29,34 @@ type script struct {
 
 func (s *script) phase(p run.Phase) func(context.Context, run.PhaseInput) (run.PhaseOutput, error) {
 	return func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
-		s.calls = append(s.calls, p)
-		s.inputs[p] = append(s.inputs[p], in)
-		if s.block == p {
+		err, blocked := s.begin(p, in)
+		if blocked {
 			for ctx.Err() == nil {
 				activity.RecordHeartbeat(ctx)
 				time.Sleep(time.Millisecond)
 			}
 			return run.PhaseOutput{}, ctx.Err()
 		}
-		if errs := s.errs[p]; len(errs) > 0 {
-			s.errs[p] = errs[1:]
-			return run.PhaseOutput{}, errs[0]
+		if err != nil {
+			return run.PhaseOutput{}, err
 		}
 		return run.PhaseOutput{Facts: prove(p, in.Facts), Summary: "proved " + string(p)}, nil
 	}
+}
+
+// begin notes that a phase was begun, and gives what the script has for it.
+func (s *script) begin(p run.Phase, in run.PhaseInput) (err error, blocked bool) { //nolint:revive // the error is data here
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, p)
+	s.inputs[p] = append(s.inputs[p], in)
+	if s.block == p {
+		return nil, true
+	}
+	if errs := s.errs[p]; len(errs) > 0 {
+		err, s.errs[p] = errs[0], errs[1:]
+	}
+	return err, false
 }
 
 // prove adds the facts that the workflow itself looks at.
