@@ -21,9 +21,6 @@ import (
 // work than the lot allows. Nodes of earlier runs report their end.
 func TestThousandsOfNodes(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes a while")
-	}
 	const nodes, parallel = 1_500, 400
 	in := run.LotInput{Lot: "lot", Rollout: run.Rollout{Parallel: parallel}}
 	for i := range nodes {

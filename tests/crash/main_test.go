@@ -17,6 +17,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
 
@@ -86,7 +87,7 @@ func (s *shared) temporal(name string, port, uiPort int) (*devserver.Server, err
 func needed(t *testing.T) {
 	t.Helper()
 	if common.why != "" {
-		t.Skip("SKIPPED, and an error in CI: " + common.why)
+		testenv.Lacks(t, common.why)
 	}
 }
 
