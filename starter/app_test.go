@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,7 +118,7 @@ func startCluster(t *testing.T) *cluster {
 	dir := t.TempDir()
 	server, err := devserver.Start(ctx, devserver.Options{
 		Binary: binary, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: freePort(t), UIPort: freePort(t), Logger: log,
+		Port: testenv.Port(), UIPort: testenv.Port(), Logger: log,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -141,14 +140,6 @@ func temporalBinary(t *testing.T) string {
 		testenv.Lacks(t, err.Error())
 	}
 	return binary
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // work starts a worker whose phases do what the test says. A nil error lets

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot/lottest"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -283,12 +284,10 @@ func TestNoWorker(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	k := newConsole(t, l.Addr().String())
+	nobody := testenv.Nobody()
+	k := newConsole(t, nobody)
 	require.Equal(t, exitUnreachable, k.starter("status"))
-	require.Contains(t, k.err.String(), "Temporal does not answer at "+l.Addr().String())
+	require.Contains(t, k.err.String(), "Temporal does not answer at "+nobody)
 }
 
 // rename changes a text of a lot file everywhere.

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/home"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/internal/worker"
 )
 
@@ -32,7 +33,7 @@ func credentials(t *testing.T) {
 // upArgs are those of an `up` on ports of its own.
 func upArgs(t *testing.T) []string {
 	t.Helper()
-	return []string{"up", "--temporal", temporalBinary(t), "--port", fmt.Sprint(freePort(t)), "--ui-port", fmt.Sprint(freePort(t))}
+	return []string{"up", "--temporal", temporalBinary(t), "--port", fmt.Sprint(testenv.Port()), "--ui-port", fmt.Sprint(testenv.Port())}
 }
 
 func TestUp(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,7 +85,7 @@ func (s *shared) setUp(dir string) error {
 	defer cancel()
 	s.server, err = devserver.Start(ctx, devserver.Options{
 		Binary: temporal, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: freePort(), UIPort: freePort(), Logger: logging.Temporal(quiet()),
+		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(quiet()),
 	})
 	return err
 }
@@ -304,15 +303,6 @@ func (s *stack) histories() map[string][]byte {
 func isAlreadyStarted(err error) bool {
 	_, ok := err.(*serviceerror.WorkflowExecutionAlreadyStarted) //nolint:errorlint // the SDK returns it bare
 	return ok
-}
-
-func freePort() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // lockedBuffer is a log that several goroutines write.

@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -23,10 +23,7 @@ func TestExitCodes(t *testing.T) {
 // exit code.
 func TestTemporalThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	_, err = temporal.Dial(t.Context(), temporal.Options{Address: l.Addr().String()})
+	_, err := temporal.Dial(t.Context(), temporal.Options{Address: testenv.Nobody()})
 	require.Equal(t, exitUnreachable, exitCode(dialled(err)))
 	require.NoError(t, dialled(nil))
 }

@@ -30,17 +30,9 @@ func options(t *testing.T) Options {
 	dir := t.TempDir()
 	return Options{
 		Binary: binary, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: freePort(t), UIPort: freePort(t),
+		Port: testenv.Port(), UIPort: testenv.Port(),
 		Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func start(t *testing.T, o Options) (*Server, client.Client) {
@@ -119,8 +111,8 @@ func TestBadPorts(t *testing.T) {
 	for want, ports := range map[string][2]int{
 		"cannot both have port 7233":              {7233, 7233},
 		"-1 is no port for Temporal":              {-1, 8233},
-		"give one from 1 to 65535 with --ui-port": {freePort(t), 65536},
-		"0 is no port for the Web UI":             {freePort(t), 0},
+		"give one from 1 to 65535 with --ui-port": {testenv.Port(), 65536},
+		"0 is no port for the Web UI":             {testenv.Port(), 0},
 	} {
 		o := options(t)
 		o.Port, o.UIPort = ports[0], ports[1]

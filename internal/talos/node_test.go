@@ -27,11 +27,12 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 func start(t *testing.T, opts talosnode.Options) *talosnode.Node {
 	t.Helper()
-	opts.Addr = "127.0.0.1:0"
+	opts.Addr = testenv.Nobody()
 	if opts.Trustd == nil {
 		opts.Trustd = talosnode.NewTrustd()
 		require.NoError(t, opts.Trustd.Serve(cluster(t).ControlPlane))

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
 
@@ -58,22 +58,12 @@ func temporal(t *testing.T, bin rig.Binaries) *devserver.Server {
 	defer cancel()
 	s, err := devserver.Start(ctx, devserver.Options{
 		Binary: bin.Temporal, Database: filepath.Join(bin.Dir, "temporal.db"), LogFile: filepath.Join(bin.Dir, "temporal.log"),
-		Port: freePort(t), UIPort: freePort(t), Logger: logging.Temporal(log),
+		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(log),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // replay is the command that repeats a run.

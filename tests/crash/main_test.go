@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,7 +64,7 @@ func (s *shared) setUp() (err error) {
 	if s.bin, err = rig.Build(s.dir); err != nil {
 		return err
 	}
-	s.main, err = s.temporal("main", freePort(), freePort())
+	s.main, err = s.temporal("main", testenv.Port(), testenv.Port())
 	return err
 }
 
@@ -89,15 +88,6 @@ func needed(t *testing.T) {
 	if common.why != "" {
 		testenv.Lacks(t, common.why)
 	}
-}
-
-func freePort() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // within is a context that bounds a wait.

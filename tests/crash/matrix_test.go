@@ -13,6 +13,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
 
@@ -121,7 +122,7 @@ func (one row) start(t *testing.T) *crash {
 	temporal := common.main.Address()
 	if one.own {
 		var err error
-		c.server, err = common.temporal(t.Name()[len("TestMatrix/"):], freePort(), freePort())
+		c.server, err = common.temporal(t.Name()[len("TestMatrix/"):], testenv.Port(), testenv.Port())
 		require.NoError(t, err)
 		t.Cleanup(func() { c.server.Kill() })
 		temporal = c.server.Address()

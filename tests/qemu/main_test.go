@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/logging"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // shared is what all tests of a process use.
@@ -94,7 +94,7 @@ func (s *shared) setUp(dir string) error {
 	}
 	s.server, err = devserver.Start(ctx, devserver.Options{
 		Binary: temporal, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: freePort(), UIPort: freePort(), Logger: logging.Temporal(zap.NewNop()),
+		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(zap.NewNop()),
 	})
 	return err
 }
@@ -104,13 +104,4 @@ func (s *shared) setUp(dir string) error {
 func (s *shared) base() (number int, base string) {
 	number = int(s.stacks.Add(1))
 	return number, fmt.Sprintf("127.%d.%d.0", 20+os.Getpid()%200, number)
-}
-
-func freePort() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

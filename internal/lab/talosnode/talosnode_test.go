@@ -33,6 +33,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // The tests here use machinery's own client: what it sees, talosctl sees.
@@ -58,7 +59,7 @@ func up(t *testing.T, c *talosnode.Cluster) *talosnode.Trustd {
 
 func start(t *testing.T, opts talosnode.Options) *talosnode.Node {
 	t.Helper()
-	opts.Addr = "127.0.0.1:0"
+	opts.Addr = testenv.Nobody()
 	n, err := talosnode.Start(t.Context(), opts)
 	require.NoError(t, err)
 	t.Cleanup(n.Stop)

@@ -3,7 +3,6 @@ package scaleway_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // answer serves one answer to everything and counts the requests.
@@ -154,11 +154,7 @@ func TestBrokenConnections(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	url := "http://" + listener.Addr().String()
-	require.NoError(t, listener.Close())
-	err = newClient(t, url).Reboot(context.Background(), zone, nobody, provider.BootRescue, nil)
+	err := newClient(t, "http://"+testenv.Nobody()).Reboot(context.Background(), zone, nobody, provider.BootRescue, nil)
 	refused(t, fault.Transient, err)
 	assert.False(t, provider.MaybeDone(err), "it was never sent")
 }
