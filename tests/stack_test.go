@@ -32,6 +32,7 @@ import (
 	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/internal/worker"
+	"github.com/ironlot/ironlot/tests/rig"
 )
 
 // shared is what all tests of a process use: one Temporal server (each test
@@ -81,12 +82,7 @@ func (s *shared) setUp(dir string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("the agent does not build: %w\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s.server, err = devserver.Start(ctx, devserver.Options{
-		Binary: temporal, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(quiet()),
-	})
+	s.server, err = rig.Temporal(temporal, dir, "temporal")
 	return err
 }
 

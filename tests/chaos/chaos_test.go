@@ -31,7 +31,8 @@ func TestChaos(t *testing.T) {
 		testenv.Lacks(t, err.Error())
 	}
 	t.Logf("repeat with: %s", chosen.replay())
-	server := temporal(t, bin)
+	server, err := rig.Temporal(bin.Temporal, bin.Dir, "temporal")
+	require.NoError(t, err)
 	t.Cleanup(func() { server.Kill() })
 	base := bases.Next()
 	r := rig.New(t, bin, server.Address(), peaceful(), lab.Options{Base: base, Lot: "chaos", Servers: chosen.nodes, Seed: chosen.seed, SwapNames: true, Speed: 100})

@@ -4,18 +4,12 @@
 package chaos
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/ironlot/ironlot/internal/devserver"
-	"github.com/ironlot/ironlot/internal/logging"
-	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
 
@@ -45,25 +39,6 @@ func TestMain(m *testing.M) {
 		chosen.seed = uint64(time.Now().UnixNano())
 	}
 	os.Exit(m.Run())
-}
-
-// temporal starts a server on a database of its own.
-func temporal(t *testing.T, bin rig.Binaries) *devserver.Server {
-	t.Helper()
-	log, err := logging.New(io.Discard, "json", "error")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s, err := devserver.Start(ctx, devserver.Options{
-		Binary: bin.Temporal, Database: filepath.Join(bin.Dir, "temporal.db"), LogFile: filepath.Join(bin.Dir, "temporal.log"),
-		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(log),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // replay is the command that repeats a run.

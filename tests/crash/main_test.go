@@ -6,16 +6,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/devserver"
-	"github.com/ironlot/ironlot/internal/logging"
 	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
@@ -64,22 +60,8 @@ func (s *shared) setUp() (err error) {
 	if s.bin, err = rig.Build(s.dir); err != nil {
 		return err
 	}
-	s.main, err = s.temporal("main", testenv.Port(), testenv.Port())
+	s.main, err = rig.Temporal(s.bin.Temporal, s.dir, "main")
 	return err
-}
-
-// temporal starts a Temporal server on a database of its own.
-func (s *shared) temporal(name string, port, uiPort int) (*devserver.Server, error) {
-	log, err := logging.New(io.Discard, "json", "error")
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	return devserver.Start(ctx, devserver.Options{
-		Binary: s.bin.Temporal, Database: filepath.Join(s.dir, name+".db"), LogFile: filepath.Join(s.dir, name+".log"),
-		Port: port, UIPort: uiPort, Logger: logging.Temporal(log),
-	})
 }
 
 // needed skips where the tests cannot run; in CI that is an error before.

@@ -13,7 +13,6 @@ import (
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/tests/rig"
 )
 
@@ -122,7 +121,7 @@ func (one row) start(t *testing.T) *crash {
 	temporal := common.main.Address()
 	if one.own {
 		var err error
-		c.server, err = common.temporal(t.Name()[len("TestMatrix/"):], testenv.Port(), testenv.Port())
+		c.server, err = rig.Temporal(common.bin.Temporal, common.dir, t.Name()[len("TestMatrix/"):])
 		require.NoError(t, err)
 		t.Cleanup(func() { c.server.Kill() })
 		temporal = c.server.Address()

@@ -15,12 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab/qemu"
-	"github.com/ironlot/ironlot/internal/logging"
-	"github.com/ironlot/ironlot/internal/testenv"
+	"github.com/ironlot/ironlot/tests/rig"
 )
 
 // shared is what all tests of a process use.
@@ -92,10 +89,7 @@ func (s *shared) setUp(dir string) error {
 	if s.kit, err = qemu.NewKit(ctx, qemu.KitOptions{Cache: os.Getenv("IRONLOT_QEMU_CACHE"), TalosInit: filepath.Join(dir, "lab-talosinit")}); err != nil {
 		return err
 	}
-	s.server, err = devserver.Start(ctx, devserver.Options{
-		Binary: temporal, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: testenv.Port(), UIPort: testenv.Port(), Logger: logging.Temporal(zap.NewNop()),
-	})
+	s.server, err = rig.Temporal(temporal, dir, "temporal")
 	return err
 }
 

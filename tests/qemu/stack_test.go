@@ -27,6 +27,7 @@ import (
 	"github.com/ironlot/ironlot/internal/provider/scaleway"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/internal/talos"
 	"github.com/ironlot/ironlot/internal/worker"
 )
 
@@ -269,16 +270,24 @@ func (b *lockedBuffer) tail(n int) string {
 	return s[max(0, len(s)-n):]
 }
 
-// plainConfig is the node's config in clear.
+// plainConfig is the node's config in clear, rendered as a worker does.
 func (s *stack) plainConfig() string {
 	s.t.Helper()
-	l, err := lot.Load(s.fleet.Path("lot.yaml"))
+	in := s.node()
+	bundle := func(sealed string) (b talos.Bundle) {
+		if sealed == "" {
+			return b
+		}
+		plain, err := seal.Open(sealed, s.identity)
+		require.NoError(s.t, err)
+		b, err = talos.ParseBundle(plain)
+		require.NoError(s.t, err)
+		return b
+	}
+	shared := bundle(in.Sealed.Config)
+	rendered, err := talos.Render(shared.Input(bundle(in.Sealed.Own), in.Node.Name, in.Node.Values(0)))
 	require.NoError(s.t, err)
-	rendered, err := l.Render(s.t.Context())
-	require.NoError(s.t, err)
-	inputs, err := rendered.Seal(func(plain []byte) (string, error) { return string(plain), nil })
-	require.NoError(s.t, err)
-	return inputs[0].Sealed.Config
+	return string(rendered.Bytes)
 }
 
 // patch replaces the lot's patch, if one is given, and gives the one before.
