@@ -32,6 +32,14 @@ func fileKey(path string) (keySource, error) {
 	if err != nil {
 		return nil, fault.Operator("name the private key, not the .pub file", "%s is not an SSH private key", path)
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fault.Operator("check the path and that the worker may read it", "cannot read the SSH key: %w", err)
+	}
+	// ssh refuses such a key too.
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fault.Operator("run `chmod 0600 "+path+"`", "the SSH key %s has mode %#o, which lets other users read it", path, mode)
+	}
 	return func() ([]ssh.Signer, func(), error) { return []ssh.Signer{signer}, func() {}, nil }, nil
 }
 

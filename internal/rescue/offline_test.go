@@ -62,6 +62,8 @@ func TestKeys(t *testing.T) {
 		write(t, path, string(data))
 		return path
 	}
+	open := file("open", pem.EncodeToMemory(plain))
+	require.NoError(t, os.Chmod(open, 0o644))
 	signer, err := ssh.NewSignerFromKey(private)
 	require.NoError(t, err)
 	public := string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
@@ -77,6 +79,7 @@ func TestKeys(t *testing.T) {
 		"none":      {rescue.Options{}, "SSH_AUTH_SOCK"},
 		"missing":   {rescue.Options{KeyFile: filepath.Join(dir, "nowhere")}, "cannot read the SSH key"},
 		"encrypted": {rescue.Options{KeyFile: file("locked", pem.EncodeToMemory(locked))}, "ssh-add"},
+		"for all":   {rescue.Options{KeyFile: open}, "chmod 0600 " + open},
 		"public":    {rescue.Options{KeyFile: file("key.pub", []byte(public))}, "not the .pub file"},
 		"no agent":  {rescue.Options{AgentSocket: filepath.Join(dir, "none.sock")}, "cannot reach the SSH agent"},
 		"no key":    {rescue.Options{AgentSocket: serveAgent(t, agent.NewKeyring())}, "holds no key"},

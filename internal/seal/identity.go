@@ -17,6 +17,9 @@ import (
 // ParseIdentities.
 const EnvIdentity = "IRONLOT_AGE_IDENTITY"
 
+// elsewhere is what helps where no identity can be kept.
+const elsewhere = "set IRONLOT_HOME to a directory that can be written, or give the identity itself in " + EnvIdentity
+
 // ParseIdentities reads age identities (AGE-SECRET-KEY-1…), one a line; where
 // names their origin in errors, which never hold the text itself.
 func ParseIdentities(where, text string) ([]age.Identity, error) {
@@ -52,18 +55,18 @@ func LoadIdentities(path string) ([]age.Identity, error) {
 func LoadOrCreateIdentity(path string) ([]age.Identity, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fault.Operator("choose another place for the age identity", "its directory cannot be made: %w", err)
+		return nil, fault.Operator(elsewhere, "the directory of the age identity cannot be made: %w", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, fault.Operator("choose another place for the age identity", "its directory cannot be read: %w", err)
+		return nil, fault.Operator(elsewhere, "the directory of the age identity cannot be read: %w", err)
 	}
 	if err := private(dir, info, 0o700); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := createIdentity(path); err != nil {
-			return nil, fault.Operator("choose another place for the age identity", "it cannot be written: %w", err)
+			return nil, fault.Operator(elsewhere, "a new age identity cannot be written: %w", err)
 		}
 	}
 	return LoadIdentities(path)

@@ -146,6 +146,10 @@ func TestLooseModesAreRefused(t *testing.T) {
 	_, err = seal.LoadOrCreateIdentity(fresh)
 	require.Error(t, err)
 	require.NoFileExists(t, fresh, "nothing is written into a loose directory")
+
+	_, err = seal.LoadOrCreateIdentity(filepath.Join(path, "below", "a-file.txt"))
+	require.ErrorContains(t, err, "the directory of the age identity cannot be made")
+	require.ErrorContains(t, err, "IRONLOT_HOME")
 }
 
 func TestIdentityErrorsHideKeys(t *testing.T) {
