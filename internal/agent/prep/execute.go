@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
@@ -26,7 +27,7 @@ func (e *executor) execute(ctx context.Context, p plan.Plan) error {
 			return err
 		}
 	}
-	return e.erase(ctx, p.Steps[first:])
+	return e.erase(ctx, p.Disks[0], p.Steps[first:])
 }
 
 // release takes one holder down, unless it went with another.
@@ -89,8 +90,9 @@ func (e *executor) tool(ctx context.Context, s plan.Step) error {
 	return nil
 }
 
-// erase does the destroying steps.
-func (e *executor) erase(ctx context.Context, steps []plan.Step) (err error) {
+// erase does the destroying steps; system is the system disk as the plan saw
+// it.
+func (e *executor) erase(ctx context.Context, system api.Disk, steps []plan.Step) (err error) {
 	held := &heldDisks{host: e.host}
 	defer func() { err = errors.Join(err, held.close()) }()
 	for _, s := range steps {
@@ -104,18 +106,27 @@ func (e *executor) erase(ctx context.Context, steps []plan.Step) (err error) {
 			return err
 		}
 		e.rep.Progress(api.Progress{Step: s.String()})
-		if s.Action == plan.Wipe {
-			err = wipe(ctx, disk, s.Ranges)
-		} else {
-			err = blank(ctx, disk, s.Ranges)
-		}
-		if err != nil {
+		if err := e.eraseOne(ctx, disk, s, s.Disk.Name == system.Name); err != nil {
 			return failed(ctx, s, err)
 		}
 		report.Log(e.rep, "did", s.String())
 		e.record(s)
 	}
 	return held.reread()
+}
+
+// eraseOne does one destroying step. The inside of the system disk is left to
+// the write phase, which zeroes it with the image.
+func (e *executor) eraseOne(ctx context.Context, disk host.Disk, s plan.Step, system bool) error {
+	if s.Action == plan.Wipe {
+		return wipe(ctx, disk, s.Ranges)
+	}
+	if !system {
+		if err := e.clear(ctx, disk, *s.Disk); err != nil {
+			return err
+		}
+	}
+	return blank(ctx, disk, s.Ranges)
 }
 
 func (e *executor) record(s plan.Step) {

@@ -12,6 +12,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/hosttest"
+	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/prep"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
@@ -216,5 +217,48 @@ func TestWritesThatVanish(t *testing.T) {
 	_, err := prep.Run(t.Context(), hosttest.New(t, d), api.DiskPrepSpec{System: d.Info.Identity()}, report.Discard{})
 	if fault.ClassOf(err) != fault.NeedsOperator || !strings.Contains(err.Error(), "not blank after") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTheInsideOfASecondaryDisk: what no table shows any more is zeroed too,
+// so that nobody's old filesystem is where Talos puts a volume. The system
+// disk's inside is left to the write phase.
+func TestTheInsideOfASecondaryDisk(t *testing.T) {
+	t.Parallel()
+	const hidden = 40 << 20 // far from every table and signature
+	for name, set := range map[string]func(*hosttest.Disk){
+		"discard":       func(*hosttest.Disk) {},
+		"lying discard": func(d *hosttest.Disk) { d.LyingDiscard = true },
+		"write-zeroes":  func(d *hosttest.Disk) { d.Method = "write-zeroes" },
+		"written":       func(d *hosttest.Disk) { d.Method = "written" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, spec := raid(t)
+			set(h.Disks[1])
+			old := bytes.Repeat([]byte("old filesystem "), 1000)
+			for _, d := range h.Disks {
+				d.Put(t, old, hidden)
+			}
+			rep := &logs{}
+			_, err := prep.Run(t.Context(), h, spec, rep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.Disks[1].Get(t, hidden, int64(len(old))); !image.IsZero(got) {
+				t.Error("the second disk still holds what lay on it")
+			}
+			if got := h.Disks[0].Get(t, hidden, int64(len(old))); !bytes.Equal(got, old) {
+				t.Error("the system disk was zeroed by disk-prep")
+			}
+			if lying := rep.has("saw", "zeros are written instead"); lying != h.Disks[1].LyingDiscard {
+				t.Errorf("a device that keeps what it discards: reported %v", lying)
+			}
+
+			before := len(h.Disks[1].Ops())
+			if _, err := prep.Run(t.Context(), h, spec, &logs{}); err != nil || len(h.Disks[1].Ops()) != before {
+				t.Errorf("a second run touched the blank disk: %v", err)
+			}
+		})
 	}
 }

@@ -1,0 +1,91 @@
+package prep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/agent/host"
+	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/agent/report"
+)
+
+// What of a secondary disk is zeroed beside its tables and signatures, and
+// why. Talos puts a user volume at the start of a blank disk; the filesystem
+// of a layout from before the last one may begin right there, and no table
+// shows it any more. So the first GiB is zeroed in any case. The rest, which
+// may be terabytes, is discarded where that is cheap and left alone otherwise.
+const (
+	clearStart = 1 << 20 // what lies before is the table's
+	clearAll   = 1 << 30
+	clearStep  = 256 << 20
+	restStep   = 64 << 30
+	discard    = "discard" // as host.Disk names it
+)
+
+// clear zeroes the inside of a secondary disk.
+func (e *executor) clear(ctx context.Context, disk host.Disk, d api.Disk) error {
+	last := disk.Size() - clearStart
+	end := min(clearStart+clearAll, last)
+	if end <= clearStart {
+		return nil // its two ends are all of it
+	}
+	meter := report.NewMeter(e.rep, "zero the secondary disk "+plan.Describe(d), end-clearStart)
+	defer meter.End()
+	method := discard
+	for off := int64(clearStart); off < end; off += clearStep {
+		n := min(clearStep, end-off)
+		how, err := disk.Zero(ctx, off, n)
+		if err != nil {
+			return err
+		}
+		if how != discard {
+			method = how
+		}
+		meter.Add(n)
+	}
+	if method != discard {
+		return nil
+	}
+	at, err := kept(ctx, disk, end)
+	if err != nil {
+		return err
+	}
+	if at < 0 {
+		return discardRest(ctx, disk, end, last)
+	}
+	report.Log(e.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", plan.Describe(d), at))
+	return wipe(ctx, disk, []plan.Range{{Offset: clearStart, Length: end - clearStart}})
+}
+
+// kept looks whether discarded blocks read as zeros where partitions start, at
+// each MiB. It gives the first offset that does not, or -1.
+func kept(ctx context.Context, disk host.Disk, end int64) (int64, error) {
+	p := make([]byte, 2*image.Block)
+	for off := int64(clearStart); off+int64(len(p)) <= end; off += clearStart {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if _, err := disk.ReadDirectAt(p, off); err != nil {
+			return 0, err
+		}
+		if !image.IsZero(p) {
+			return off, nil
+		}
+	}
+	return -1, nil
+}
+
+// discardRest goes on to the end of the disk for as long as it is cheap.
+func discardRest(ctx context.Context, disk host.Disk, off, end int64) error {
+	for off < end {
+		n := min(restStep, end-off)
+		method, err := disk.Zero(ctx, off, n)
+		if err != nil || method != discard {
+			return err
+		}
+		off += n
+	}
+	return nil
+}
