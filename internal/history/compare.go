@@ -43,7 +43,7 @@ func (l Lot) Phases() []PhaseTimes {
 }
 
 // Deviation is a node whose pass through a phase took much longer than the
-// lot's median.
+// lot's median, whether it was proved, failed or goes on.
 type Deviation struct {
 	Node   string        `json:"node"`
 	Phase  run.Phase     `json:"phase"`
@@ -68,7 +68,7 @@ func (l Lot) Deviations() []Deviation {
 	for _, n := range l.Nodes {
 		for _, p := range n.Passes {
 			m, known := medians[p.Phase]
-			if d := p.Took(n.Read); known && p.Outcome == Proved && d > deviates*m && d > m+deviatesFor {
+			if d := p.Took(n.Read); known && p.Outcome != Canceled && d > deviates*m && d > m+deviatesFor {
 				all = append(all, Deviation{n.Node.Name, p.Phase, d, m})
 			}
 		}

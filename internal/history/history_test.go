@@ -143,6 +143,29 @@ func TestDeviations(t *testing.T) {
 	l := Lot{Nodes: []Report{node("a", 10*time.Second), node("b", 11*time.Second), node("c", 40*time.Second)}}
 	require.Equal(t, []Deviation{{"c", run.Write, 40 * time.Second, 11 * time.Second}}, l.Deviations())
 	require.Equal(t, []PhaseTimes{{run.Write, 11 * time.Second, 40 * time.Second, "c"}}, l.Phases())
+
+	failed, canceled := node("d", 90*time.Second), node("e", 95*time.Second)
+	failed.Passes[0].Outcome, canceled.Passes[0].Outcome = Failed, Canceled
+	l.Nodes = append(l.Nodes, failed, canceled)
+	require.Equal(t, []Deviation{{"d", run.Write, 90 * time.Second, 11 * time.Second}, {"c", run.Write, 40 * time.Second, 11 * time.Second}}, l.Deviations())
+}
+
+// TestLabels: a label stands where there is room for it, and never outside of
+// the picture.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		x, width, at int
+		place        place
+	}{
+		"at the start": {0, 100, 106, behind},
+		"at the end":   {700, 260, 694, before},
+		"all of it":    {30, 930, 36, within},
+	} {
+		where, at := label(bar{X: c.x, Width: c.width})
+		require.Equal(t, c.place, where, name)
+		require.Equal(t, c.at, at, name)
+	}
 }
 
 func TestWhatIsNoHistory(t *testing.T) {

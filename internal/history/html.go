@@ -100,8 +100,17 @@ type bar struct {
 	X, Y, Width, Height, LabelX int
 	Outcome                     Outcome
 	Label, Tip                  string
-	After                       bool // the label stands behind the bar, else before it
+	Place                       place
 }
+
+// place is where a bar's label stands: where there is room for it.
+type place string
+
+const (
+	behind place = "behind"
+	before place = "before"
+	within place = "within"
+)
 
 type tick struct {
 	X     int
@@ -113,7 +122,9 @@ const (
 	rowHeight  = 22
 	barHeight  = 14
 	leastBar   = 2
-	labelRoom  = 190 // of a label behind its bar
+	labelRoom  = 190 // of a label beside its bar
+	labelGap   = 6
+	tickRoom   = 45
 )
 
 // draw lays the chart out. A row is a pass, so that rewinds show as steps
@@ -131,18 +142,28 @@ func draw(r Report) chart {
 		b := bar{X: x(p.Asked), Y: i*rowHeight + (rowHeight-barHeight)/2, Height: barHeight, Outcome: p.Outcome,
 			Label: p.title() + " " + seconds(p.Took(end)), Tip: p.text()}
 		b.Width = max(x(until)-b.X, leastBar)
-		b.After = b.X+b.Width+labelRoom <= chartWidth
-		b.LabelX = b.X - 6
-		if b.After {
-			b.LabelX = b.X + b.Width + 6
-		}
+		b.Place, b.LabelX = label(b)
 		c.Bars = append(c.Bars, b)
 	}
 	step := tickStep(total)
 	for at := time.Duration(0); at <= total; at += step {
-		c.Ticks = append(c.Ticks, tick{X: x(r.Started.Add(at)), Label: at.String()})
+		if t := (tick{X: x(r.Started.Add(at)), Label: at.String()}); t.X+tickRoom <= chartWidth {
+			c.Ticks = append(c.Ticks, t)
+		}
 	}
 	return c
+}
+
+// label finds room for a bar's label.
+func label(b bar) (place, int) {
+	switch {
+	case b.X+b.Width+labelRoom <= chartWidth:
+		return behind, b.X + b.Width + labelGap
+	case b.X >= labelRoom:
+		return before, b.X - labelGap
+	default:
+		return within, b.X + labelGap
+	}
 }
 
 // tickStep gives some five to ten ticks at round times.

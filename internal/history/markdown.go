@@ -98,7 +98,11 @@ func (l Lot) headline() string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
-	return fmt.Sprintf("%d nodes: %s.", len(l.Nodes), strings.Join(parts, ", "))
+	nodes := "nodes"
+	if len(l.Nodes) == 1 {
+		nodes = "node"
+	}
+	return fmt.Sprintf("%d %s: %s.", len(l.Nodes), nodes, strings.Join(parts, ", "))
 }
 
 // title names the pass: the phase, and which time it is if not the first.
