@@ -12,29 +12,28 @@ import (
 )
 
 // check is preflight for a dry run: it also finds out which disks a run would
-// erase, when the server is in rescue already, and which keys of the config
-// would change, when it is a node that can be read. Nothing is changed on the
-// server; only the agent is put into the rescue system's RAM to look.
+// erase, when the server is in rescue already, which keys of the config would
+// change, when it is a node that can be read, and whether it is this lot's
+// Ready node, which a lot leaves alone. Nothing is changed on the server; only
+// the agent is put into the rescue system's RAM to look.
 func (a *Activities) check(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
-	out, err := a.preflight(ctx, b, in)
+	in.Keep = true
+	out, f, err := a.preflight(ctx, b, in)
+	if fault.ClassOf(err) == fault.NeedsOperator {
+		if kept, ok := a.kept(ctx, b, f); ok {
+			return kept, nil
+		}
+	}
 	if err != nil {
 		return out, err
 	}
 	in.Facts = out.Facts
-	s, err := a.open(in)
-	if err != nil {
-		return out, err
-	}
 	b.step("looking what would change")
-	out.Facts.Preflight.Config = a.planConfig(ctx, in, s)
-	if out.Facts.Preflight.BootType != string(provider.BootRescue) || !answers(ctx, out.Facts.Address, in.Node.Rescue.Port) {
+	out.Facts.Preflight.Config = a.planConfig(ctx, in, f.secrets)
+	if f.server.BootType != provider.BootRescue || !answers(ctx, out.Facts.Address, in.Node.Rescue.Port) {
 		return out, nil
 	}
-	server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
-	if err != nil {
-		return out, err
-	}
-	session, inventory, err := a.inspect(ctx, in, server.RescueUser)
+	session, inventory, err := a.inspect(ctx, in, f.server.RescueUser)
 	if err != nil {
 		return out, nil //nolint:nilerr // not in rescue: the disks are not known yet
 	}

@@ -2,12 +2,10 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
@@ -15,51 +13,73 @@ import (
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
+// finding is what preflight has found out about a server, as far as it came.
+type finding struct {
+	in      run.PhaseInput  // with the address and the VLAN
+	secrets *secrets        // nil: not opened
+	server  provider.Server // zero: not described
+	live    talos.APIState  // of the Talos port; empty: not looked at
+}
+
 // preflight proves that lot, config and server fit together, and touches
-// nothing. It reports all that is wrong at once.
-func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+// nothing. It reports all that is wrong at once. What it has found out is
+// told with an error too.
+func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, *finding, error) {
 	b.step("checking config and server")
-	networks, err := a.provider.Networks(ctx, in.Node.Zone, in.Node.ServerID)
+	f := &finding{in: in}
+	networks, err := f.open(ctx, a)
 	if err != nil {
-		return run.PhaseOutput{}, err
+		return run.PhaseOutput{}, f, err
 	}
-	vlan, err := autoVLAN(in.Node, networks)
-	if err != nil {
-		return run.PhaseOutput{}, err
-	}
-	in.Facts.Preflight = &run.Checked{VLAN: vlan}
-	s, err := a.open(in)
-	if err != nil {
-		return run.PhaseOutput{}, err
-	}
-	server, err := a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)
-	if err != nil {
-		return run.PhaseOutput{}, err
-	}
-	found := []error{checkServer(in, server)}
-	found = append(found, checkVLANs(in.Node.ServerName, s.config.VLANs, networks), a.checkKeys(ctx),
-		checkEndpoint(ctx, net.DefaultResolver.LookupHost, in.Node, s.config, server.Addresses))
+	in = f.in
+	found := []error{checkServer(in, f.server)}
+	found = append(found, checkVLANs(in.Node.ServerName, f.secrets.config.VLANs, networks), a.checkKeys(ctx),
+		checkEndpoint(ctx, net.DefaultResolver.LookupHost, in.Node, f.secrets.config, f.server.Addresses))
 
 	b.step("looking at the image")
 	look, err := a.lookAtImage(ctx, in.Node.Image)
 	found = append(found, err)
 
-	facts := in.Facts
-	if len(server.Addresses) > 0 {
-		facts.Address = server.Addresses[0]
-		in.Facts = facts
+	if in.Facts.Address != "" {
 		b.step("looking whether the server is a live node")
-		found = append(found, a.checkNotLive(ctx, in, s))
+		f.live, err = checkNotLive(ctx, in, f.secrets)
+		found = append(found, err)
 	}
 	if err := together(found); err != nil {
-		return run.PhaseOutput{}, err
+		return run.PhaseOutput{}, f, err
 	}
-	facts.Preflight = &run.Checked{
-		ServerName: server.Name, Status: server.Status, BootType: string(server.BootType),
-		ImageSize: look.size, ImageFormat: look.format, VLANs: s.config.VLANs, VLAN: vlan, Warnings: s.config.Warnings,
-		Volumes: s.config.UserVolumes,
+	facts := in.Facts
+	facts.Preflight.ImageSize, facts.Preflight.ImageFormat = look.size, look.format
+	facts.Preflight.VLANs, facts.Preflight.Warnings = f.secrets.config.VLANs, f.secrets.config.Warnings
+	facts.Preflight.Volumes = f.secrets.config.UserVolumes
+	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("server %s at %s fits the lot, image is %s", f.server.Name, facts.Address, look.format)}, f, nil
+}
+
+// open asks the provider about the server and opens what the run carries
+// sealed, which may need the server's VLAN.
+func (f *finding) open(ctx context.Context, a *Activities) ([]provider.Network, error) {
+	node := f.in.Node
+	networks, err := a.provider.Networks(ctx, node.Zone, node.ServerID)
+	if err != nil {
+		return nil, err
 	}
-	return run.PhaseOutput{Facts: facts, Summary: fmt.Sprintf("server %s at %s fits the lot, image is %s", server.Name, facts.Address, look.format)}, nil
+	vlan, err := autoVLAN(node, networks)
+	if err != nil {
+		return nil, err
+	}
+	f.in.Facts.Preflight = &run.Checked{VLAN: vlan}
+	if f.secrets, err = a.open(f.in); err != nil {
+		return nil, err
+	}
+	if f.server, err = a.provider.Describe(ctx, node.Zone, node.ServerID); err != nil {
+		return nil, err
+	}
+	f.in.Facts.Preflight.ServerName, f.in.Facts.Preflight.Status = f.server.Name, f.server.Status
+	f.in.Facts.Preflight.BootType = string(f.server.BootType)
+	if len(f.server.Addresses) > 0 {
+		f.in.Facts.Address = f.server.Addresses[0]
+	}
+	return networks, nil
 }
 
 // checkServer compares the server with the lot.
@@ -145,104 +165,4 @@ func (a *Activities) checkKeys(ctx context.Context) error {
 			"the provider knows none of the worker's SSH keys, so nobody could log in to rescue")
 	}
 	return err
-}
-
-// Looks at the Talos port before a server counts as no live node: a single
-// answer may be lost, and a live node that is taken for a dead one is erased.
-const (
-	liveLooks = 3
-	liveEvery = 2 * time.Second
-)
-
-// checkNotLive refuses a server that is a configured Talos node, or may be
-// one, unless the lot says that it is provisioned again. The node that this
-// run itself has booted is none: what is left to do does not erase it.
-func (a *Activities) checkNotLive(ctx context.Context, in run.PhaseInput, s *secrets) error {
-	if in.Node.Reprovision || in.Facts.Booted != nil {
-		return nil
-	}
-	seen, err := lookLive(ctx, talosAddr(in))
-	if err != nil {
-		return err
-	}
-	const remedy = "take it out of the cluster first, or say `reprovision: true` for it in the lot file if it may be erased"
-	switch seen {
-	case talos.Configured:
-		whose := "some Talos cluster"
-		if c, err := talos.Dial(ctx, talosAddr(in), s.client); err == nil {
-			whose = "this lot's cluster"
-			_ = c.Close()
-		}
-		return fault.Operator(remedy, "server %s is a live, configured member of %s", in.Node.ServerName, whose)
-	case talos.Resetting:
-		return fault.Operator(remedy, "server %s resets every connection to its Talos API, as a configured node does that cannot reach its control plane", in.Node.ServerName)
-	default:
-		return nil
-	}
-}
-
-// lookLive looks until the answer is sure, and gives the last one otherwise.
-func lookLive(ctx context.Context, addr string) (talos.APIState, error) {
-	for look := 1; ; look++ {
-		seen, err := talos.Probe(ctx, addr)
-		if err != nil {
-			return "", err
-		}
-		doubtful := seen.State == talos.Resetting || seen.State == talos.Silent
-		if !doubtful || look == liveLooks {
-			return seen.State, nil
-		}
-		if err := sleep(ctx, liveEvery); err != nil {
-			return "", err
-		}
-	}
-}
-
-// together makes one error of several: Transient only if all of them are,
-// so that what an operator must mend is shown at once.
-func together(found []error) error {
-	var all []*fault.Error
-	for _, err := range found {
-		if err == nil {
-			continue
-		}
-		f, ok := fault.As(err)
-		if !ok {
-			return err
-		}
-		all = append(all, f)
-	}
-	if len(all) <= 1 {
-		return first(all)
-	}
-	slices.SortStableFunc(all, func(x, y *fault.Error) int { return rank(x) - rank(y) })
-	var texts, causes = []string{}, []error{}
-	for i, f := range all {
-		if f.Class == fault.Transient && all[0].Class != fault.Transient {
-			continue // passes by itself; the others do not
-		}
-		text := f.Message
-		if f.Remedy != "" {
-			text += " (" + f.Remedy + ")"
-		}
-		texts, causes = append(texts, fmt.Sprintf("%d. %s", i+1, text)), append(causes, f)
-	}
-	if len(texts) == 1 {
-		return all[0]
-	}
-	return &fault.Error{Class: all[0].Class, Message: strings.Join(texts, " "), Remedy: "mend all of these, then retry", Cause: errors.Join(causes...)}
-}
-
-func first(all []*fault.Error) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0]
-}
-
-func rank(f *fault.Error) int {
-	if f.Class == fault.Transient {
-		return 1
-	}
-	return 0
 }

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/kube"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/internal/talos"
@@ -11,6 +12,8 @@ import (
 type secrets struct {
 	config *talos.Rendered
 	client *talos.ClientConfig
+
+	kubernetes *kube.Kubeconfig // nil: Kubernetes is not asked
 }
 
 // open unseals and checks what the run carries.
@@ -50,6 +53,15 @@ func (a *Activities) open(in run.PhaseInput) (*secrets, error) {
 	}
 	if s.client, err = talos.ParseTalosconfig(clientConfig, ""); err != nil {
 		return nil, err
+	}
+	if in.Sealed.Kubeconfig != "" {
+		data, err := seal.Open(in.Sealed.Kubeconfig, a.identities...)
+		if err != nil {
+			return nil, err
+		}
+		if s.kubernetes, err = kube.Parse(data); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.client.MatchesConfig(s.config)
 }

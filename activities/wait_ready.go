@@ -58,9 +58,25 @@ func (w *readiness) wait(ctx context.Context) (run.NodeReady, error) {
 		}
 		first = &did
 	}
-	ready, err := talos.WaitReady(ctx, talosAddr(w.in), w.secrets.client, readyOptions(w.in, w.secrets, w.report))
+	ready, err := w.agreed(ctx)
 	ready.Bootstrap = first
 	return ready, err
+}
+
+// agreed waits until Talos says Ready and Kubernetes, where the run may ask
+// it, agrees. If Kubernetes had to be waited for, Talos is asked again.
+func (w *readiness) agreed(ctx context.Context) (run.NodeReady, error) {
+	for {
+		ready, err := talos.WaitReady(ctx, talosAddr(w.in), w.secrets.client, readyOptions(w.in, w.secrets, w.report))
+		if err != nil || w.secrets.kubernetes == nil {
+			return ready, err
+		}
+		notes, waited, err := w.askKubernetes(ctx, ready)
+		if err != nil || !waited {
+			ready.Notes = notes
+			return ready, err
+		}
+	}
 }
 
 // readyOptions says when the lot counts a node as done.

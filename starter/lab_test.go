@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
 )
 
 // runLab runs a small lab until its first output, and gives what stops it.
@@ -58,6 +59,22 @@ func TestLabAsJSON(t *testing.T) {
 	require.FileExists(t, facts.Lot)
 	require.Equal(t, exitOK, stop())
 	require.NotContains(t, c.err.String(), "firmware:")
+}
+
+// TestLabOfAWholeCluster: the flags reach the lot file, which is one that can
+// be rendered.
+func TestLabOfAWholeCluster(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, "")
+	stop := runLab(t, c, "--quiet", "--bootstrap", "--private-network", "--kubernetes")
+	l, err := lot.Load(filepath.Join(c.vars["IRONLOT_HOME"], "lab", "lot.yaml"))
+	require.NoError(t, err)
+	require.True(t, l.Nodes[0].Run.Bootstrap)
+	require.Equal(t, run.VLANAuto, l.Nodes[1].Run.VLAN)
+	require.Equal(t, "kubeconfig", filepath.Base(l.Kubeconfig))
+	_, err = l.Render(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, exitOK, stop())
 }
 
 func TestLabRefuses(t *testing.T) {

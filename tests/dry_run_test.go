@@ -56,9 +56,16 @@ func TestDryRunTellsThePlanAndTouchesNothing(t *testing.T) {
 	require.Len(t, after, len(before))
 	require.Equal(t, before[1].Disks, after[1].Disks, "no disk was opened for writing")
 
-	// A live node is refused; where it may be erased, the config is compared.
+	// The lot's Ready node is left alone. One with another config is refused;
+	// where it may be erased, the configs are compared.
 	require.Equal(t, run.Ready, s.result(s.startNode(s.inputs(nil)[0])).State)
-	require.Contains(t, s.dryRun(s.inputs(nil)[:1]).Nodes[0].Problem.Message, "live, configured member")
+	left := s.dryRun(s.inputs(nil)[:1]).Nodes[0]
+	require.Nil(t, left.Problem)
+	require.Equal(t, s.fleet.Servers()[0].Node, left.Facts.Ready.NodeName)
+	require.True(t, left.Facts.Applied.Already)
+	other := s.inputs(nil)[:1]
+	other[0].Sealed.Config = s.inputs(nil)[1].Sealed.Config
+	require.Contains(t, s.dryRun(other).Nodes[0].Problem.Message, "live, configured member of this lot's cluster")
 	plan := s.dryRun(s.inputs(func(n *run.Node) { n.Reprovision = true })[:1]).Nodes[0].Facts.Preflight.Config
 	require.Empty(t, plan.Unread)
 	require.Equal(t, plan.SHA256, plan.Running)

@@ -17,13 +17,13 @@ import (
 )
 
 // secretField is a line of a config that holds a secret.
-var secretField = regexp.MustCompile(`(?m)^\s*-?\s*(?:key|token|secret|crt\.key|secretboxEncryptionSecret|aescbcEncryptionSecret): "?(\S{8,}?)"?$`)
+var secretField = regexp.MustCompile(`(?m)^\s*-?\s*(?:key|client-key-data|token|secret|crt\.key|secretboxEncryptionSecret|aescbcEncryptionSecret): "?(\S{8,}?)"?$`)
 
 // canaries lists what must appear nowhere in clear.
 func (s *stack) canaries() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
-	for _, name := range []string{"controlplane.yaml", "worker.yaml", "talosconfig"} {
+	for _, name := range []string{"controlplane.yaml", "worker.yaml", "talosconfig", "kubeconfig"} {
 		text, err := os.ReadFile(s.fleet.Path(name))
 		require.NoError(s.t, err)
 		for _, m := range secretField.FindAllStringSubmatch(string(text), -1) {
@@ -83,9 +83,9 @@ func TestNothingSecretInClear(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			options := lab.Options{Servers: 2}
+			options := lab.Options{Servers: 2, Kubernetes: true}
 			if c.fault != "" {
-				options = lab.Options{Servers: 1, Faults: faults(t, c.fault)}
+				options = lab.Options{Servers: 1, Kubernetes: true, Faults: faults(t, c.fault)}
 			}
 			nothingSecretInClear(t, newStack(t, options), c.edit, c.fault == "")
 		})

@@ -83,6 +83,7 @@ func (f *Fleet) writeFiles() error {
 		f.write("talosconfig", 0o600, string(f.cluster.Talosconfig)),
 		f.write("controlplane.yaml", 0o600, string(f.cluster.ControlPlane)),
 		f.write("worker.yaml", 0o600, string(f.cluster.Worker)),
+		f.writeKubeconfig(),
 		f.write("patch.yaml", 0o644, labelPatch),
 		f.write("vlan.yaml", 0o644, vlanPatch),
 		f.write("lot.yaml", 0o644, lot),
@@ -156,7 +157,7 @@ func (f *Fleet) lotFile() (string, error) {
 	err = template.Must(template.New("lot").Parse(lotTemplate)).Execute(&b, map[string]any{
 		"Lot": f.opts.Lot, "Zone": zone, "Port": f.opts.SSHPort, "TalosPort": f.opts.TalosPort,
 		"Image": f.imgURL + "/" + filepath.Base(image.Path), "SHA256": image.SHA256, "RawSHA256": f.images.RawSHA256(),
-		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap, "PrivateNetwork": f.opts.PrivateNetwork,
+		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap, "PrivateNetwork": f.opts.PrivateNetwork, "Kubernetes": f.opts.Kubernetes,
 	})
 	return b.String(), err
 }
@@ -176,6 +177,9 @@ image:
 
 cluster:
   talosconfig: talosconfig
+{{- if .Kubernetes}}
+  kubeconfig: kubeconfig
+{{- end}}
 
 defaults:
   config: worker.yaml

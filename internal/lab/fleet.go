@@ -14,59 +14,18 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/hardware"
 	"github.com/ironlot/ironlot/internal/lab/images"
-	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/kubeapi"
 	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
 )
-
-// Options describe a fleet. The zero value of each field but Dir is good.
-type Options struct {
-	Dir     string // where the fleet keeps its files; it must be empty or a lab's
-	Lot     string // name of the lot; empty means lab
-	Servers int    // 0 means 3
-	// Base is the loopback address of the provider's API and the image
-	// server; the machines follow behind it. Empty means 127.0.10.0.
-	Base      string
-	APIPort   int // 0 means 8080
-	ImagePort int // 0 means 8081
-	SSHPort   int // 0 means 2222: 22 needs root
-	TalosPort int // 0 means 50000
-	// Speed is how many times faster than real machines the lab's go. 0
-	// means 60.
-	Speed     float64
-	Image     images.Spec         // the zero value means 64 MiB, 16 of them data
-	Format    images.Format       // empty means zst
-	DiskSize  int64               // of the system disk, bytes; the second one has twice that. 0 means 1 GiB
-	Delivered simulated.Delivered // empty means raid1
-	SwapNames bool                // kernel names of disks swap between boots
-	Seed      uint64
-	Faults    []Fault
-	Log       func(line string) // consoles of the machines; may be nil
-	// Hold is called where a simulated server, or the API on its behalf, is
-	// about to do something, and may block: tests break things there. See
-	// the Hold of scwapi, simulated and talosnode for the points. May be nil.
-	Hold func(server int, point string)
-	// Kit makes the machines QEMU guests with a real kernel, which boot in
-	// their own time. Without it they are simulated.
-	Kit  *qemu.Kit
-	NVMe bool // the guests' disks are NVMe instead of SCSI
-	// Bootstrap leaves it to the lot to start the cluster, on the first server.
-	// Without it the cluster is there already, beside the servers.
-	Bootstrap bool
-	// PrivateNetwork attaches each server to a private network, with a VLAN
-	// number of its own, and gives the lot `vlan: auto`. A simulated node whose
-	// config has another VLAN, or none, never joins.
-	PrivateNetwork bool
-}
 
 // Fleet is a running lab.
 type Fleet struct {
@@ -77,6 +36,7 @@ type Fleet struct {
 	images  *images.Server
 	cluster *talosnode.Cluster
 	trustd  *talosnode.Trustd
+	kube    *kubeapi.API // nil without Options.Kubernetes
 	servers []Server
 	key     sshKey
 	apiURL  string
@@ -110,10 +70,6 @@ const (
 	realNormal = 20 * time.Second
 )
 
-// kubernetes is the endpoint in the lab's machine configs. No Kubernetes API
-// answers there: .invalid never resolves (RFC 2606).
-const kubernetes = "https://kubernetes.lab.invalid:6443"
-
 // NewFleet starts a fleet and writes what is needed to use it into the
 // directory. It runs until Close; the context must live as long.
 func NewFleet(ctx context.Context, o Options) (*Fleet, error) {
@@ -132,74 +88,6 @@ func NewFleet(ctx context.Context, o Options) (*Fleet, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-func (o Options) withDefaults() Options {
-	set := func(port *int, value int) {
-		if *port == 0 {
-			*port = value
-		}
-	}
-	set(&o.APIPort, 8080)
-	set(&o.ImagePort, 8081)
-	set(&o.SSHPort, 2222)
-	set(&o.TalosPort, 50000)
-	set(&o.Servers, 3)
-	if o.Lot == "" {
-		o.Lot = "lab"
-	}
-	if o.Base == "" {
-		o.Base = "127.0.10.0"
-	}
-	if o.Speed == 0 {
-		o.Speed = 60
-	}
-	if o.Image.Size == 0 && o.Kit != nil {
-		o.Image.Size, o.Image.Data = 128*layout.MiB, 16*layout.MiB
-	}
-	if o.Image.Size == 0 {
-		o.Image.Size, o.Image.Data = 64*layout.MiB, 16*layout.MiB
-	}
-	if o.Format == "" {
-		o.Format = images.Zstd
-	}
-	if o.DiskSize == 0 {
-		o.DiskSize = max(1024*layout.MiB, 2*o.Image.Size)
-	}
-	if o.Delivered == "" {
-		o.Delivered = simulated.RAID1
-	}
-	return o
-}
-
-// check refuses what cannot be.
-func (o Options) check() (netip.Addr, error) {
-	base, err := netip.ParseAddr(o.Base)
-	switch {
-	case o.Dir == "":
-		return base, fault.Operator("name one", "the lab needs a directory")
-	case err != nil || !base.Is4() || !base.IsLoopback():
-		return base, fault.Operator("use one such as 127.0.10.0", "the lab's base address %q is not an IPv4 loopback address", o.Base)
-	case o.Servers < 1 || o.Servers > 1000:
-		return base, fault.Operator("change the number", "a lab has 1 to 1000 servers, not %d", o.Servers)
-	case o.Speed < 0:
-		return base, fault.Operator("use 1 for the speed of real machines, 60 for sixty times that", "the lab's speed %v is negative", o.Speed)
-	case o.DiskSize < o.Image.Size:
-		return base, fault.Operator("make the disk larger", "a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
-	case !slices.Contains(images.Formats(), o.Format):
-		return base, fault.Operator(fmt.Sprintf("use one of %v", images.Formats()), "there is no image format %q", o.Format)
-	case !slices.Contains(o.deliveries(), o.Delivered):
-		return base, fault.Operator(fmt.Sprintf("use one of %v", o.deliveries()), "the lab cannot deliver %q on its disks", o.Delivered)
-	}
-	if err := o.Image.Check(); err != nil {
-		return base, err
-	}
-	for _, f := range o.Faults {
-		if err := f.check(o.Servers, o.Kit != nil); err != nil {
-			return base, err
-		}
-	}
-	return base, nil
 }
 
 func (f *Fleet) start(ctx context.Context) error {
@@ -223,6 +111,9 @@ func (f *Fleet) start(ctx context.Context) error {
 		if err := f.trustd.Serve(f.cluster.ControlPlane); err != nil {
 			return err
 		}
+	}
+	if err := f.startKubernetes(ctx); err != nil {
+		return err
 	}
 	if err := f.startAPI(ctx); err != nil {
 		return err
@@ -303,6 +194,9 @@ func (f *Fleet) Close() error {
 	}
 	for _, s := range f.servers {
 		errs = append(errs, s.Metal().Close())
+	}
+	if f.kube != nil {
+		errs = append(errs, f.kube.Close())
 	}
 	if f.api != nil {
 		f.api.Wait()

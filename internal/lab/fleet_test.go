@@ -15,6 +15,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lot"
 )
@@ -117,17 +118,20 @@ func TestALabStartsAgainInItsDirectoryAndInNoOther(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*lab.Options){
-		"loopback":     func(o *lab.Options) { o.Base = "192.0.2.1" },
-		"servers":      func(o *lab.Options) { o.Servers = 1001 },
-		"negative":     func(o *lab.Options) { o.Speed = -1 },
-		"too small":    func(o *lab.Options) { o.DiskSize = 1 },
-		"image format": func(o *lab.Options) { o.Format = "7z" },
-		"deliver":      func(o *lab.Options) { o.Delivered = "windows" },
-		"cannot hold":  func(o *lab.Options) { o.Image.Data = 1 << 40 },
-		"directory":    func(o *lab.Options) { o.Dir = "" },
-		"no fault":     func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "meteor"}} },
-		"not there":    func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "slow-disk", Server: 9}} },
-		"strikes all":  func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "image-html", Server: 1}} },
+		"loopback":           func(o *lab.Options) { o.Base = "192.0.2.1" },
+		"servers":            func(o *lab.Options) { o.Servers = 1001 },
+		"negative":           func(o *lab.Options) { o.Speed = -1 },
+		"too small":          func(o *lab.Options) { o.DiskSize = 1 },
+		"image format":       func(o *lab.Options) { o.Format = "7z" },
+		"deliver":            func(o *lab.Options) { o.Delivered = "windows" },
+		"cannot hold":        func(o *lab.Options) { o.Image.Data = 1 << 40 },
+		"directory":          func(o *lab.Options) { o.Dir = "" },
+		"no fault":           func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "meteor"}} },
+		"not there":          func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "slow-disk", Server: 9}} },
+		"have their cluster": func(o *lab.Options) { o.Kit, o.Bootstrap = &qemu.Kit{}, true },
+		"a Kubernetes API":   func(o *lab.Options) { o.Kit, o.Kubernetes = &qemu.Kit{}, true },
+		"a private network":  func(o *lab.Options) { o.Kit, o.PrivateNetwork = &qemu.Kit{}, true },
+		"strikes all":        func(o *lab.Options) { o.Faults = []lab.Fault{{Name: "image-html", Server: 1}} },
 	} {
 		o := quick(t)
 		change(&o)

@@ -131,13 +131,17 @@ func (f *Fleet) talos(n int, faults talosnode.Faults, hold func(point string)) s
 			Addr:   boot.Address,
 			Store:  boot.Store,
 			Serial: boot.Machine,
+			UUID:   systemUUID(boot.Machine),
 			Delays: talosnode.RealDelays().Scale(1 / f.opts.Speed),
 			Faults: faults,
 			Trustd: f.trustd,
 			VLANs:  f.vlans(n),
 			Wire:   boot.Wire,
-			Hold:   hold,
-			Log:    boot.Log,
+
+			Kubelet: f.kubelet(),
+
+			Hold: hold,
+			Log:  boot.Log,
 		})
 		if err != nil {
 			return err

@@ -16,6 +16,8 @@ type checker struct {
 	dir      string           // of the lot file: paths are relative to it
 	files    map[string]error // what is known of the files that it names
 	warnings []string
+
+	kubernetes bool // the lot has a kubeconfig
 }
 
 // lot checks the whole file.
@@ -29,7 +31,9 @@ func (c *checker) lot(f *file) *Lot {
 		Talosconfig: c.talosconfig(f),
 		Context:     f.Cluster.Context.value,
 	}
-	l.talosconfigAt = f.Cluster.Talosconfig.place
+	l.talosconfigAt, l.kubeconfigAt = f.Cluster.Talosconfig.place, f.Cluster.Kubeconfig.place
+	l.Kubeconfig = c.file(f.Cluster.Kubeconfig)
+	c.kubernetes = f.Cluster.Kubeconfig.set
 	base := run.Node{
 		Lot:      l.Name,
 		Provider: c.provider(f.Provider),

@@ -40,6 +40,7 @@ type clusterPart struct {
 	section
 	Talosconfig text `yaml:"talosconfig"`
 	Context     text `yaml:"context"`
+	Kubeconfig  text `yaml:"kubeconfig"`
 }
 
 type rolloutPart struct {
@@ -74,7 +75,7 @@ type nodeSection struct {
 	settings
 }
 
-// valueItem is a value that configs may ask for by its name.
+// valueItem is a name and what it stands for.
 type valueItem struct {
 	section
 	Name  text `yaml:"name"`
@@ -112,8 +113,10 @@ type bootPart struct {
 
 type readyPart struct {
 	section
-	Hold   text   `yaml:"hold"`
-	Accept []text `yaml:"accept"`
+	Hold       text        `yaml:"hold"`
+	Accept     []text      `yaml:"accept"`
+	Labels     []valueItem `yaml:"labels"`
+	ProviderID text        `yaml:"providerID"`
 }
 
 type timeoutsPart struct {

@@ -48,3 +48,25 @@ func TestConfigTooLongForState(t *testing.T) {
 	_, err = l.Render(t.Context())
 	require.ErrorContains(t, err, "STATE is made for at most 524288; make it smaller, or use `delivery: maintenance`")
 }
+
+func TestWarningsOfTheFile(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[[2]string]string{
+		{"rescue: {fresh: true}", "rescue: {port: 2222}"}:                                    "rescue.port or talosPort differ from 22 and 50000, which every real server uses",
+		{"rescue: {fresh: true}", "talosPort: 50001"}:                                        "rescue.port or talosPort differ from 22 and 50000, which every real server uses",
+		{"metal-amd64.raw.zst", "metal-amd64.raw.zst?a=b"}:                                   "the image's URL has a query, which every run's history shows in clear; make sure that it holds no secret",
+		{"  sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF\n", ""}: "the image has no digest, so nothing tells a changed or damaged download from the right one; add image.sha256 or image.rawSha256",
+	} {
+		l, _, err := load(t, strings.Replace(good, change[0], change[1], 1))
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, l.Warnings)
+	}
+}
+
+func TestFileThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "worker.yaml"), make([]byte, lot.MaxBytes+1), 0o600))
+	_, err := lot.Load(path)
+	require.ErrorContains(t, err, `names "worker.yaml": is larger than 1024 KiB; check that it is the right file`)
+}

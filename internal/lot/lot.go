@@ -37,10 +37,12 @@ type Lot struct {
 	Rollout     run.Rollout
 	Talosconfig string // path
 	Context     string // of the talosconfig; empty: its current one
+	Kubeconfig  string // path; empty: Kubernetes is not asked
 	Nodes       []Node
 	Warnings    []string // one sentence each
 
 	talosconfigAt place
+	kubeconfigAt  place
 }
 
 // Node is one server of a lot, defaults applied.

@@ -47,7 +47,7 @@ nodes:
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"talosconfig", "worker.yaml", "controlplane.yaml", "cp.yaml", "all.yaml", "cp-1.yaml", "longhorn.yaml"} {
+	for _, name := range []string{"talosconfig", "kubeconfig", "worker.yaml", "controlplane.yaml", "cp.yaml", "all.yaml", "cp-1.yaml", "longhorn.yaml"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x: y\n"), 0o600))
 	}
 	return dir

@@ -13,7 +13,7 @@ type mistake struct {
 }
 
 func mistakes() []mistake {
-	return append(shapeMistakes(), valueMistakes()...)
+	return append(append(shapeMistakes(), valueMistakes()...), kubernetesMistakes()...)
 }
 
 // shapeMistakes are those of YAML and of the file's structure.
@@ -39,7 +39,7 @@ func shapeMistakes() []mistake {
 		{name: "syntax", old: "zone: fr-par-2", new: "zone: [fr-par-2", want: []string{"lot.yaml:3:1: is not valid YAML near this place: did not find expected ',' or ']'; correct the file"}},
 		{name: "unknown anchor", old: "zone: fr-par-2", new: "zone: *none", want: []string{"lot.yaml: is not valid YAML near this place: unknown anchor 'none' referenced; correct the file"}},
 		{name: "unknown key near", old: "secondaryDisks:", new: "secondaryDisk:", want: []string{"lot.yaml:23:5: nodes[1].secondaryDisk: is not a key here; did you mean secondaryDisks?"}, schema: true},
-		{name: "unknown key far", old: "cluster:\n", new: "cluster:\n  endpoint: https://10.0.0.1:6443\n", want: []string{"lot.yaml:9:3: cluster.endpoint: is not a key here; the keys are context, talosconfig"}, schema: true},
+		{name: "unknown key far", old: "cluster:\n", new: "cluster:\n  endpoint: https://10.0.0.1:6443\n", want: []string{"lot.yaml:9:3: cluster.endpoint: is not a key here; the keys are context, kubeconfig, talosconfig"}, schema: true},
 		{name: "twice", old: "zone: fr-par-2\n", new: "zone: fr-par-2\nname: rack-2\n", want: []string{"lot.yaml:5:1: name: is given twice, first in line 3; remove one"}},
 		{name: "key is a list", old: "zone: fr-par-2\n", new: "zone: fr-par-2\n? [a, b]\n: c\n", want: []string{"lot.yaml:5:3: holds a key that is not a plain word"}},
 		{name: "null", old: "zone: fr-par-2", new: "zone:", want: []string{"lot.yaml:4:6: zone: has no value; give one, or remove the line"}, schema: true},
@@ -151,3 +151,22 @@ func valueMistakes() []mistake {
 
 // nodesOf is the end of a lot file from its nodes on.
 func nodesOf(text string) string { return text[strings.Index(text, "nodes:"):] }
+
+// kubernetesMistakes are those of what is asked of Kubernetes.
+func kubernetesMistakes() []mistake {
+	const here = "secondaryDisks: keep"
+	ready := func(text string) string { // the nodes' lines stay one further down
+		with := strings.Replace(good, "talosconfig: talosconfig", "talosconfig: talosconfig\n  kubeconfig: kubeconfig", 1)
+		return strings.Replace(with, here, "ready: {"+text+"}", 1)
+	}
+	return []mistake{
+		{name: "labels without a kubeconfig", old: here, new: "ready: {labels: [{name: rack}]}", want: []string{"lot.yaml:23:13: nodes[1].ready.labels: is asked of Kubernetes; add cluster.kubeconfig, or remove it"}},
+		{name: "provider ID without a kubeconfig", old: here, new: "ready: {providerID: any}", want: []string{"lot.yaml:23:13: nodes[1].ready.providerID: is asked of Kubernetes; add cluster.kubeconfig, or remove it"}},
+		{name: "no kubeconfig there", old: "cluster:\n", new: "cluster:\n  kubeconfig: none\n", want: []string{`lot.yaml:9:15: cluster.kubeconfig: names "none": the file does not exist; check the path`}},
+		{name: "no label", text: ready("labels: [{name: 'a rack'}]"), want: []string{`lot.yaml:24:29: nodes[1].ready.labels[0].name: must be the key of a Kubernetes label, such as node.kubernetes.io/instance-type, not "a rack"`}},
+		{name: "label twice", text: ready("labels: [{name: a}, {name: a}]"), want: []string{"lot.yaml:24:40: nodes[1].ready.labels[1].name: is there twice; keep one"}},
+		{name: "label without a name", text: ready("labels: [{value: x}]"), want: []string{"lot.yaml:24:22: nodes[1].ready.labels[0].name: is missing; add it, such as name: node.kubernetes.io/instance-type"}, schema: true},
+		{name: "label with an unknown value", text: ready("labels: [{name: a, value: '${ironlot.rack}'}]"), want: []string{"lot.yaml:24:39: nodes[1].ready.labels[0].value: asks for a value that is not known here: \"${ironlot.rack}\"; use name, lot, zone, server.id, server.name, or vlan with `vlan: auto`"}},
+		{name: "provider ID with an unknown value", text: ready("providerID: 'x://${ironlot.id}'"), want: []string{"lot.yaml:24:25: nodes[1].ready.providerID: asks for a value that is not known here: \"x://${ironlot.id}\"; use name, lot, zone, server.id, server.name, or vlan with `vlan: auto`"}},
+	}
+}

@@ -143,27 +143,6 @@ func (c *checker) common(node *run.Node, s *settings) {
 	c.ready(node, &s.Ready)
 }
 
-// ready checks when a node counts as done.
-func (c *checker) ready(node *run.Node, s *readyPart) {
-	if s.has("accept") {
-		node.Ready.Accept = nil // the defaults' list gives way as a whole
-	}
-	words := make([]string, 0, len(run.Shortfalls()))
-	for _, word := range run.Shortfalls() {
-		words = append(words, string(word))
-	}
-	for _, t := range s.Accept {
-		if t.set {
-			c.check(t.place, checkWord(t.value, words))
-			node.Ready.Accept = append(node.Ready.Accept, run.Shortfall(t.value))
-		}
-	}
-	node.Ready.Hold = c.timeout(s.Hold, node.Ready.Hold)
-	if s.Hold.set && node.Ready.Hold > node.Timeouts.ReadyOr() {
-		c.add(s.Hold.place, "is %s, and timeouts.ready gives up after %s; make it shorter", node.Ready.Hold, node.Timeouts.ReadyOr())
-	}
-}
-
 // disk checks the rule that picks the disk to erase.
 func (c *checker) disk(s *diskSection) run.DiskChoice {
 	choice := run.DiskChoice{Serial: s.Serial.value, WWN: s.WWN.value, Smallest: s.Smallest.value}

@@ -3,11 +3,13 @@ package lot
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
 
 	"github.com/ironlot/ironlot/internal/agent/state"
+	"github.com/ironlot/ironlot/internal/kube"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
@@ -19,6 +21,7 @@ type Rendered struct {
 	nodes       []run.Node
 	parts       []parts
 	talosconfig []byte
+	kubeconfig  []byte // nil: Kubernetes is not asked
 }
 
 // Render makes and checks every node's machine config, and checks that the
@@ -29,6 +32,8 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	out := &Rendered{Warnings: append([]string{}, l.Warnings...)}
 	files := map[string]talos.Named{}
 	client := l.client(j, out)
+	kubernetes := l.kubernetes(j, out)
+	trusted := kubernetes == nil
 	for _, n := range l.Nodes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -44,6 +49,7 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		if client != nil {
 			j.note(l.talosconfigAt, client.MatchesConfig(config))
 		}
+		trusted = trusted || kubernetes.Trusts(config.KubernetesCA)
 		n.Run.ControlPlane = config.ControlPlane()
 		n.checkFirst(j, config, client)
 		for _, w := range n.lint(config) {
@@ -54,7 +60,31 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	if err := j.err(); err != nil {
 		return nil, err
 	}
+	if !trusted {
+		out.Warnings = append(out.Warnings, "the kubeconfig does not trust the CA of the configs' cluster.ca: make sure that it is of the cluster which the nodes join")
+	}
 	return out, nil
+}
+
+// kubernetes reads the kubeconfig, nil for none, and makes it self-contained.
+func (l *Lot) kubernetes(j *journal, out *Rendered) *kube.Kubeconfig {
+	if l.Kubeconfig == "" {
+		return nil
+	}
+	data, err := readFile(l.Kubeconfig)
+	if err != nil {
+		j.note(l.kubeconfigAt, err)
+		return nil
+	}
+	k, err := kube.Read(data, filepath.Dir(l.Kubeconfig))
+	if err == nil {
+		out.kubeconfig, err = k.Encode()
+	}
+	j.note(l.kubeconfigAt, err)
+	if err != nil {
+		return nil
+	}
+	return k
 }
 
 // client reads the talosconfig and keeps the context that the lot names: no
@@ -174,6 +204,12 @@ func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.Node
 	if err != nil {
 		return nil, fmt.Errorf("the talosconfig cannot be sealed: %w", err)
 	}
+	var kubeconfig string
+	if r.kubeconfig != nil {
+		if kubeconfig, err = seal(r.kubeconfig); err != nil {
+			return nil, fmt.Errorf("the kubeconfig cannot be sealed: %w", err)
+		}
+	}
 	part := func(b talos.Bundle) (string, error) {
 		data, err := b.Encode()
 		if err != nil {
@@ -185,7 +221,7 @@ func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.Node
 	inputs := make([]run.NodeInput, len(r.nodes))
 	for i, node := range r.nodes {
 		p := r.parts[i]
-		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig}
+		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig, Kubeconfig: kubeconfig}
 		if sealed.Config == "" {
 			if sealed.Config, err = part(p.shared); err != nil {
 				return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)

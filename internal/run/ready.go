@@ -12,7 +12,14 @@ const DefaultHold = 3 * time.Second
 type ReadyRule struct {
 	Hold   time.Duration `json:"hold,omitempty"`   // how long it must stay so; zero: DefaultHold
 	Accept []Shortfall   `json:"accept,omitempty"` // what may be missing from a node that is done
+	// Labels and ProviderID are what Kubernetes must show of the node, where
+	// the run has a kubeconfig. Both may hold ${ironlot.NAME}; see Node.Fill.
+	Labels     map[string]string `json:"labels,omitempty"`     // an empty value stands for any
+	ProviderID string            `json:"providerId,omitempty"` // or AnyProviderID
 }
+
+// AnyProviderID as a provider ID stands for any that is not empty.
+const AnyProviderID = "any"
 
 // HoldOr gives the hold time, or its default.
 func (r ReadyRule) HoldOr() time.Duration { return or(r.Hold, DefaultHold) }

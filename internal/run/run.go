@@ -5,6 +5,7 @@ package run
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -148,6 +149,8 @@ type Sealed struct {
 	Config      string `json:"config"`        // base config and the lot's patches
 	Own         string `json:"own,omitempty"` // the node's own patches and values
 	Talosconfig string `json:"talosconfig"`   // the cluster's client config
+	// Kubeconfig asks Kubernetes for a second opinion; empty: it is not asked.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
 // VLANAuto as a node's VLAN stands for the one private network that the
@@ -157,6 +160,15 @@ const VLANAuto = "auto"
 // VLANName is the value that the number takes the place of in a config:
 // ${ironlot.vlan}.
 const VLANName = "vlan"
+
+// Fill puts the node's values in the place of ${ironlot.NAME}. Unknown names
+// stay; see Values.
+func (n Node) Fill(text string, vlan uint32) string {
+	for name, value := range n.Values(vlan) {
+		text = strings.ReplaceAll(text, "${ironlot."+name+"}", value)
+	}
+	return text
+}
 
 // Values are what a node's config may ask for by ${ironlot.NAME}, besides the
 // lot file's own values. Without a known VLAN it stands as 1, which is only

@@ -18,7 +18,7 @@ func (in LotInput) Share() LotInput {
 	in.Common, in.Shared = common(in.Nodes), nil
 	uses := map[string]int{}
 	for _, n := range in.Nodes {
-		for _, value := range []string{n.Sealed.Config, n.Sealed.Own, n.Sealed.Talosconfig} {
+		for _, value := range []string{n.Sealed.Config, n.Sealed.Own, n.Sealed.Talosconfig, n.Sealed.Kubeconfig} {
 			uses[value]++
 		}
 	}
@@ -35,7 +35,7 @@ func (in LotInput) Share() LotInput {
 	for i := range in.Nodes {
 		in.Nodes[i].Node = fields(in.Nodes[i].Node, in.Common, clearSame)
 		s := &in.Nodes[i].Sealed
-		s.Config, s.Own, s.Talosconfig = share(s.Config), share(s.Own), share(s.Talosconfig)
+		s.Config, s.Own, s.Talosconfig, s.Kubeconfig = share(s.Config), share(s.Own), share(s.Talosconfig), share(s.Kubeconfig)
 	}
 	if len(names) > 0 {
 		in.Shared = map[string]string{}
@@ -51,7 +51,10 @@ func (in LotInput) Node(i int) NodeInput {
 	n := in.Nodes[i]
 	whole := func(value string) string { return cmp.Or(in.Shared[value], value) }
 	n.Node = fields(n.Node, in.Common, fillZero)
-	n.Sealed = Sealed{Config: whole(n.Sealed.Config), Own: whole(n.Sealed.Own), Talosconfig: whole(n.Sealed.Talosconfig)}
+	n.Sealed = Sealed{
+		Config: whole(n.Sealed.Config), Own: whole(n.Sealed.Own),
+		Talosconfig: whole(n.Sealed.Talosconfig), Kubeconfig: whole(n.Sealed.Kubeconfig),
+	}
 	return n
 }
 

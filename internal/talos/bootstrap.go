@@ -135,7 +135,7 @@ func (b *bootstrap) report(step string) {
 // with a certificate of the cluster's CA: etcd runs somewhere else. Silence
 // proves nothing, for the endpoint may be out of this machine's reach.
 func clusterAbsent(ctx context.Context, config *Rendered) error {
-	if config == nil || config.kubernetes == nil || len(config.kubernetesCA) == 0 {
+	if config == nil || config.kubernetes == nil || len(config.KubernetesCA) == 0 {
 		return nil
 	}
 	host, port := config.kubernetes.Hostname(), config.kubernetes.Port()
@@ -143,7 +143,7 @@ func clusterAbsent(ctx context.Context, config *Rendered) error {
 		port = "443"
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(config.kubernetesCA) {
+	if !roots.AppendCertsFromPEM(config.KubernetesCA) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endpointAnswer)

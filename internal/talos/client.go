@@ -15,6 +15,7 @@ import (
 	cosi "github.com/cosi-project/runtime/pkg/state/protobuf/client"
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/resources/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/hardware"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -119,6 +120,19 @@ func (c *Client) MachineStatus(ctx context.Context) (runtime.MachineStatusSpec, 
 		return runtime.MachineStatusSpec{}, c.explain(err)
 	}
 	return *got.TypedSpec(), nil
+}
+
+// SystemUUID is the hardware's UUID as Talos reads it from SMBIOS; empty when
+// it does not know it.
+func (c *Client) SystemUUID(ctx context.Context) (string, error) {
+	got, err := safe.StateGetByID[*hardware.SystemInformation](ctx, c.state, hardware.SystemInformationID)
+	switch {
+	case state.IsNotFoundError(err):
+		return "", nil
+	case err != nil:
+		return "", c.explain(err)
+	}
+	return got.TypedSpec().UUID, nil
 }
 
 // ConfigSHA256 is the digest (hex) of the machine config that the node runs,

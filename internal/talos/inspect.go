@@ -32,16 +32,15 @@ type Rendered struct {
 	ClusterName   string
 	CAFingerprint string // SHA-256 of the certificate of machine.ca, hex
 	UserVolumes   []run.UserVolume
-	CloudProvider bool // a cloud controller manager initializes the node
+	CloudProvider bool   // a cloud controller manager initializes the node
+	KubernetesCA  []byte // certificate of cluster.ca, PEM
 	Warnings      []string
 
 	origin string
 	cas    []*x509.Certificate // every CA whose clients the node lets in
 
-	kubernetes   *url.URL // the cluster's endpoint
-	kubernetesCA []byte   // PEM, of cluster.ca
-
-	multidocNetwork bool // it has network documents of Talos 1.12 and later
+	kubernetes      *url.URL // the cluster's endpoint
+	multidocNetwork bool     // it has network documents of Talos 1.12 and later
 }
 
 // String names the config without its content.
@@ -109,7 +108,7 @@ func Inspect(in Named) (rendered *Rendered, err error) {
 	r.CloudProvider = CloudProvider(cfg)
 	r.kubernetes = cfg.Cluster().Endpoint()
 	if ca := cfg.Cluster().IssuingCA(); ca != nil {
-		r.kubernetesCA = ca.Crt
+		r.KubernetesCA = ca.Crt
 	}
 	r.UserVolumes = userVolumes(cfg)
 	r.multidocNetwork = hostnameDocument(cfg) != nil || len(cfg.NetworkCommonLinkConfigs()) > 0

@@ -2,6 +2,8 @@ package talosnode
 
 import (
 	"context"
+	"maps"
+	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
@@ -101,6 +103,7 @@ func (b *booting) register(ctx context.Context) error {
 	if err := r.node(ctx, b.name, false, nil); err != nil {
 		return err
 	}
+	b.kubelet(false)
 	if b.node.opts.Faults.NoCNI {
 		b.node.log("no CNI, the node stays NotReady")
 		return b.show(ctx, runtime.MachineStageBooting, true, b.services(nil), unmetNode(b.name, "is not ready"))
@@ -115,11 +118,31 @@ func (b *booting) register(ctx context.Context) error {
 	if b.node.opts.Hold != nil {
 		b.node.opts.Hold("ready")
 	}
+	b.kubelet(true)
 	if err := r.node(ctx, b.name, true, b.labels()); err != nil {
 		return err
 	}
 	b.node.log("node is Ready")
 	return r.machine(ctx, runtime.MachineStageRunning)
+}
+
+// kubelet tells the cluster's Kubernetes of the node.
+func (b *booting) kubelet(ready bool) {
+	n := b.node
+	if n.opts.Kubelet == nil {
+		return
+	}
+	labels := map[string]string{"kubernetes.io/hostname": b.name}
+	maps.Copy(labels, b.cfg.Machine().NodeLabels())
+	k := Kubelet{
+		Name: b.name, Address: n.host(), SystemUUID: n.opts.UUID, Labels: labels, Ready: ready,
+		ProviderID: strings.Join(b.cfg.Machine().Kubelet().ExtraArgs()["provider-id"], ""),
+		Tainted:    talos.CloudProvider(b.cfg) && (!ready || n.opts.Faults.Uninitialized),
+	}
+	if ready {
+		maps.Copy(labels, b.labels())
+	}
+	n.opts.Kubelet(k)
 }
 
 // labels are those of a cloud controller manager, where one is to initialize

@@ -68,6 +68,11 @@ func (c *Cluster) TalosconfigFor(roles ...role.Role) ([]byte, error) {
 	return cfg.Bytes()
 }
 
+// KubernetesCA is the CA of the cluster's Kubernetes, in PEM. The key is secret.
+func (c *Cluster) KubernetesCA() (cert, key []byte) {
+	return c.bundle.Certs.K8s.Crt, c.bundle.Certs.K8s.Key
+}
+
 // Secrets lists the cluster's secrets as its configs spell them, so that a
 // test can look for them where they must not be.
 func (c *Cluster) Secrets() []string {

@@ -6,6 +6,18 @@ import (
 	"time"
 )
 
+// Kubelet is what a node's kubelet tells Kubernetes, and a cloud controller
+// manager after it.
+type Kubelet struct {
+	Name       string
+	Address    string
+	SystemUUID string
+	ProviderID string // of the kubelet's own argument
+	Labels     map[string]string
+	Ready      bool
+	Tainted    bool // no cloud controller manager has initialized the node
+}
+
 // Build is what a lab node's Version gives as its commit.
 const Build = "lab-simulated"
 
@@ -23,6 +35,7 @@ type Options struct {
 	VLANs   func() []uint32         // the private networks of the server; nil: not compared
 	Wire    func(net.Conn) net.Conn // takes each connection; nil: as it is
 	Hold    func(point string)      // called before a config is kept ("keep config") and before the node becomes Ready ("ready"); may block; nil: not
+	Kubelet func(Kubelet)           // tells the cluster's Kubernetes of the node; nil: nobody
 	Refuse  bool                    // while no API is served connections are refused, not reset
 	Log     func(msg string)        // the console; nil: nothing. Never a secret.
 }

@@ -3,6 +3,7 @@
 package lottest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,10 +16,12 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/lab/kubeapi"
 )
 
-// Cluster writes controlplane.yaml, worker.yaml and talosconfig of a new
-// cluster into a directory.
+// Cluster writes controlplane.yaml, worker.yaml, talosconfig and kubeconfig of
+// a new cluster into a directory. No Kubernetes API answers the kubeconfig.
 func Cluster(t *testing.T, dir, name string) {
 	t.Helper()
 	bundle, err := secrets.NewBundle(secrets.NewFixedClock(time.Now()), nil)
@@ -37,6 +40,11 @@ func Cluster(t *testing.T, dir, name string) {
 	data, err := client.Bytes()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talosconfig"), data, 0o600))
+	api, err := kubeapi.Start(t.Context(), "127.0.0.1:0", bundle.Certs.K8s.Crt, bundle.Certs.K8s.Key)
+	require.NoError(t, err)
+	data, err = api.Kubeconfig()
+	require.NoError(t, errors.Join(err, api.Close()))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kubeconfig"), data, 0o600))
 }
 
 // Lot writes a lot of simulated servers with the configs of a new cluster

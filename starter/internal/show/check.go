@@ -22,6 +22,10 @@ func Check(l *lot.Lot, c run.LotCheck) string {
 			continue
 		}
 		good++
+		if ready := n.Facts.Ready; ready != nil {
+			fmt.Fprintf(&b, "  READY    it is this lot's node %s with the lot's config, Talos %s: it is left alone, nothing is erased\n", Clean(ready.NodeName), Clean(ready.TalosVersion))
+			continue
+		}
 		fmt.Fprintf(&b, "  erase    %s\n", erases(l.Nodes[i].Run, n.Facts))
 		fmt.Fprintf(&b, "  reboots  %s\n", reboots(l.Nodes[i].Run, n.Facts))
 		if checked := n.Facts.Preflight; checked != nil {
