@@ -56,7 +56,7 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 	defer served.Close()
 	defer cancel()
 
-	sum, err := s.fill(ctx, file, raw, body)
+	sums, err := s.fill(ctx, file, raw, body)
 	if err == nil {
 		err = file.checkTable()
 	}
@@ -64,15 +64,15 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 		return run.Staged{}, s.located(err)
 	}
 	return run.Staged{
-		Format: string(img.Format()), DownloadSHA256: body.SHA256(), RawSHA256: hex.EncodeToString(sum.Sum(nil)),
+		Format: string(img.Format()), DownloadSHA256: body.SHA256(), RawSHA256: sums.rawSum(), DataSHA256: sums.data.Sum(file.size),
 		RawSize: file.size, DataSize: file.data,
 	}, nil
 }
 
 // fill writes and hashes the raw image chunk by chunk.
-func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (hash.Hash, error) {
+func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (*sums, error) {
 	meter := report.NewMeter(s.rep, "download the image", body.Size())
-	sum := sha256.New()
+	sums := newSums(s.image)
 	hashed := make(chan struct{})
 	for {
 		if ctx.Err() != nil {
@@ -82,13 +82,14 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		if errors.Is(err, io.EOF) {
 			meter.Set(body.Offset())
 			meter.End()
-			return sum, nil
+			return sums, nil
 		}
 		if err != nil {
 			return nil, err
 		}
+		off := file.size
 		go func() {
-			sum.Write(chunk)
+			sums.add(chunk, off)
 			hashed <- struct{}{}
 		}()
 		err = file.append(chunk)
@@ -98,6 +99,34 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		}
 		meter.Set(body.Offset())
 	}
+}
+
+// sums are the digests of the raw image.
+type sums struct {
+	data *image.DataDigest
+	raw  hash.Hash // nil where nobody needs it: it costs more than all the rest
+}
+
+func newSums(img run.Image) *sums {
+	s := &sums{data: image.NewDataDigest()}
+	if img.RawSHA256 != "" || img.SHA256 == "" {
+		s.raw = sha256.New()
+	}
+	return s
+}
+
+func (s *sums) add(p []byte, off int64) {
+	s.data.Add(p, off)
+	if s.raw != nil {
+		s.raw.Write(p)
+	}
+}
+
+func (s *sums) rawSum() string {
+	if s.raw == nil {
+		return ""
+	}
+	return hex.EncodeToString(s.raw.Sum(nil))
 }
 
 // fits compares the digests with those that were asked for.
