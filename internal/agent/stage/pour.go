@@ -17,11 +17,13 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// The pipeline's buffers: chunks of 1 MiB, up to ahead of them between two
-// of its stages.
+// The pipeline's buffers: up to ahead of them between two of its stages. What
+// comes out of the decoder is looked at right away, and best while it is in a
+// processor's cache.
 const (
-	chunkSize = 1 << 20
-	ahead     = 8
+	chunkSize    = 1 << 20
+	rawChunkSize = 256 << 10
+	ahead        = 8
 )
 
 // errDigest says that the image is not the one that was asked for.
@@ -50,7 +52,7 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 	}
 	defer img.Close()
 	report.Log(s.rep, "saw", fmt.Sprintf("%s serves %d bytes, format %s", fetch.Redact(s.image.URL), body.Size(), img.Format()))
-	raw := image.NewAhead(img, chunkSize, ahead)
+	raw := image.NewAhead(img, rawChunkSize, ahead)
 	defer raw.Close()
 	// A decoder that waits for the network is freed before it is waited for.
 	defer served.Close()
@@ -73,7 +75,6 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (*sums, error) {
 	meter := report.NewMeter(s.rep, "download the image", body.Size())
 	sums := newSums(s.image)
-	hashed := make(chan struct{})
 	for {
 		if ctx.Err() != nil {
 			return nil, stopped(ctx)
@@ -87,14 +88,7 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		if err != nil {
 			return nil, err
 		}
-		off := file.size
-		go func() {
-			sums.add(chunk, off)
-			hashed <- struct{}{}
-		}()
-		err = file.append(chunk)
-		<-hashed
-		if err != nil {
+		if err := sums.put(file, chunk); err != nil {
 			return nil, err
 		}
 		meter.Set(body.Offset())
@@ -115,11 +109,26 @@ func newSums(img run.Image) *sums {
 	return s
 }
 
-func (s *sums) add(p []byte, off int64) {
-	s.data.Add(p, off)
-	if s.raw != nil {
-		s.raw.Write(p)
+// put hashes a piece of the image while the file takes it.
+func (s *sums) put(file *sparse, p []byte) error {
+	if image.IsZero(p) {
+		if s.raw != nil {
+			s.raw.Write(p)
+		}
+		file.skip(len(p))
+		return nil
 	}
+	off, hashed := file.size, make(chan struct{})
+	go func() {
+		s.data.Add(p, off)
+		if s.raw != nil {
+			s.raw.Write(p)
+		}
+		close(hashed)
+	}()
+	err := file.append(p)
+	<-hashed
+	return err
 }
 
 func (s *sums) rawSum() string {

@@ -95,8 +95,8 @@ func TestLyingDiscard(t *testing.T) {
 		method  string
 		log     string
 	}{
-		"keeps all":             {func(t *testing.T, d *hosttest.Disk) { oldTalos(t, d) }, "discard", "zeros are written instead"},
-		"keeps a STATE":         {func(t *testing.T, d *hosttest.Disk) { d.Put(t, []byte("XFSB"), 40*mib) }, "discard", "zeros are written instead"},
+		"keeps all":     {func(t *testing.T, d *hosttest.Disk) { oldTalos(t, d) }, "discard", "zeros are written instead"},
+		"keeps a STATE": {func(t *testing.T, d *hosttest.Disk) { d.Put(t, []byte("XFSB"), 40*mib) }, "discard", "zeros are written instead"},
 		"keeps some": {func(t *testing.T, d *hosttest.Disk) {
 			d.Put(t, []byte("old"), hole)
 			d.Put(t, []byte("old"), hole+32*mib)
