@@ -25,8 +25,8 @@ func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run
 	if err := a.checkLotImage(ctx, in, facts.Staged.RawSHA256); err != nil {
 		return run.PhaseOutput{}, err
 	}
-	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s image, raw %s of which %s data, sha256 %s",
-		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.RawSHA256))}, nil
+	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s image, raw %s of which %s data, download sha256 %s",
+		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.DownloadSHA256))}, nil
 }
 
 // mib shows a number of bytes in MiB.

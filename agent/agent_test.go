@@ -155,7 +155,7 @@ func (m *machine) do(t *testing.T, key string, spec api.JobSpec) api.JobResult {
 func want(d looptest.Device) run.Disk { return run.Disk{Serial: d.Serial, Size: uint64(d.Size)} }
 
 func writeSpec(d looptest.Device, s run.Staged) api.JobSpec {
-	return api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: want(d), RawSHA256: s.RawSHA256, RawSize: s.RawSize}}
+	return api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: want(d), DataSHA256: s.DataSHA256, RawSize: s.RawSize}}
 }
 
 func stageSpec(url string) api.JobSpec {

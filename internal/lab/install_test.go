@@ -134,7 +134,7 @@ func install(t *testing.T, cloud provider.Provider, dialer *rescue.Dialer, serve
 	}
 	do(api.JobSpec{Kind: api.DiskPrep, DiskPrep: &api.DiskPrepSpec{System: system, Secondary: []run.Disk{second}}})
 	staged := do(api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: node.Image}}).Stage
-	do(api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: system, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}})
+	do(api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: system, DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}})
 	require.NoError(t, s.Reset(t.Context(), inventory.BootID))
 }
 

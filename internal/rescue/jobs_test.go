@@ -79,7 +79,7 @@ func TestFromADeliveredMachineToTalos(t *testing.T) {
 	staged := finish(t, s, inventory.BootID, api.JobSpec{Kind: api.Stage, Stage: &api.StageSpec{Image: image}}).Stage
 	require.Equal(t, image.RawSHA256, staged.RawSHA256)
 	written := finish(t, s, inventory.BootID, api.JobSpec{Kind: api.Write,
-		Write: &api.WriteSpec{System: system, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}}).Write
+		Write: &api.WriteSpec{System: system, DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}}).Write
 	require.EqualValues(t, 32*layout.MiB, written.BytesVerified)
 
 	if err := s.Reset(t.Context(), inventory.BootID); err != nil {
@@ -175,7 +175,7 @@ func TestAResetMidWriteLosesTheBoot(t *testing.T) {
 	// So slow that the job is followed when the machine resets itself.
 	b.machine.SetFaults(simulated.Faults{ResetAfterWrite: 8 * layout.MiB, BytesPerSecond: 64 * layout.MiB})
 	begin(t, s, inventory.BootID, "w", api.JobSpec{Kind: api.Write,
-		Write: &api.WriteSpec{System: system, RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}})
+		Write: &api.WriteSpec{System: system, DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}})
 	_, err := s.FollowJob(t.Context(), inventory.BootID, "w", func(api.JobStatus) {})
 	require.ErrorIs(t, err, rescue.ErrTransport)
 

@@ -78,12 +78,25 @@ type Prepared struct {
 
 // Staged is the image in the rescue system's RAM.
 type Staged struct {
-	Format         string  `json:"format"` // raw, zstd, xz, gzip
-	DownloadSHA256 string  `json:"downloadSha256"`
-	RawSHA256      string  `json:"rawSha256"`
-	RawSize        int64   `json:"rawSize"`  // bytes
-	DataSize       int64   `json:"dataSize"` // bytes that are not zero blocks
-	Seconds        float64 `json:"seconds"`
+	Format         string `json:"format"` // raw, zstd, xz, gzip
+	DownloadSHA256 string `json:"downloadSha256"`
+	// RawSHA256 is computed where the lot file names it, or no digest at all:
+	// it costs a look at every zero of the image. Empty otherwise.
+	RawSHA256 string `json:"rawSha256,omitempty"`
+	// DataSHA256 tells raw images apart, see image.DataDigest.
+	DataSHA256 string  `json:"dataSha256"`
+	RawSize    int64   `json:"rawSize"`  // bytes
+	DataSize   int64   `json:"dataSize"` // bytes that are not zero blocks
+	Seconds    float64 `json:"seconds"`
+}
+
+// Digest says what the image is known by: its own SHA-256 if that was
+// computed, or else that of the download.
+func (s Staged) Digest() string {
+	if s.RawSHA256 != "" {
+		return "raw SHA-256 " + s.RawSHA256
+	}
+	return "SHA-256 of the download " + s.DownloadSHA256
 }
 
 // Written is the system disk after write, as read back.

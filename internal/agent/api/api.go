@@ -159,9 +159,9 @@ type StageSpec struct {
 
 // WriteSpec names the disk and the staged image that it gets.
 type WriteSpec struct {
-	System    run.Disk `json:"system"`
-	RawSHA256 string   `json:"rawSha256"` // the staged image's
-	RawSize   int64    `json:"rawSize"`   // bytes
+	System     run.Disk `json:"system"`
+	DataSHA256 string   `json:"dataSha256"` // the staged image's, see run.Staged
+	RawSize    int64    `json:"rawSize"`    // bytes
 	// State adds a STATE partition with the machine config; nil: none.
 	State *StateSpec `json:"state,omitempty"`
 }

@@ -153,10 +153,10 @@ func (a *app) writeCommand() *cobra.Command {
 			}
 			if f.dryRun || !f.yes {
 				steps := plan.Plan{Disks: []api.Disk{d}, Steps: []plan.Step{{Action: "write", Target: plan.Describe(d), Disk: &d}}}
-				return planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, SHA-256 %s\n",
-					plan.Describe(d), plan.Bytes(uint64(staged.RawSize)), plan.Bytes(uint64(staged.DataSize)), staged.RawSHA256))
+				return planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, %s\n",
+					plan.Describe(d), plan.Bytes(uint64(staged.RawSize)), plan.Bytes(uint64(staged.DataSize)), staged.Digest()))
 			}
-			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: d.Identity(), RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}})
+			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: d.Identity(), DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}})
 		},
 	}
 	f.add(cmd, true)

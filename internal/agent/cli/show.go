@@ -68,8 +68,8 @@ func resultText(r api.JobResult) string {
 		return fmt.Sprintf("blank and proved so: %s; released %d holders, cleared %d signatures and partitions",
 			strings.Join(r.DiskPrep.Blanked, ", "), len(r.DiskPrep.Released), len(r.DiskPrep.Cleared))
 	case r.Stage != nil:
-		return fmt.Sprintf("staged a %s image of %s, %s of it data, raw SHA-256 %s",
-			r.Stage.Format, plan.Bytes(uint64(r.Stage.RawSize)), plan.Bytes(uint64(r.Stage.DataSize)), r.Stage.RawSHA256)
+		return fmt.Sprintf("staged a %s image of %s, %s of it data, %s",
+			r.Stage.Format, plan.Bytes(uint64(r.Stage.RawSize)), plan.Bytes(uint64(r.Stage.DataSize)), r.Stage.Digest())
 	case r.Write != nil:
 		return fmt.Sprintf("the disk %s equals the staged image: %s written at %.0f MB/s, %s read back",
 			r.Write.Serial, plan.Bytes(uint64(r.Write.BytesWritten)), r.Write.MBPerSecond, plan.Bytes(uint64(r.Write.BytesVerified)))

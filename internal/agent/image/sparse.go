@@ -21,6 +21,16 @@ func IsZero(p []byte) bool {
 // out in one write. The caller makes sure that what is left out reads as zeros.
 func WriteData(w io.WriterAt, p []byte, off int64) (int64, error) {
 	var written int64
+	err := eachData(p, func(start, end int) error {
+		n, err := w.WriteAt(p[start:end], off+int64(start))
+		written += int64(n)
+		return err
+	})
+	return written, err
+}
+
+// eachData finds the runs of blocks that are not zeros.
+func eachData(p []byte, do func(start, end int) error) error {
 	for start := 0; start < len(p); {
 		end := min(start+Block, len(p))
 		if IsZero(p[start:end]) {
@@ -30,12 +40,10 @@ func WriteData(w io.WriterAt, p []byte, off int64) (int64, error) {
 		for end < len(p) && !IsZero(p[end:min(end+Block, len(p))]) {
 			end = min(end+Block, len(p))
 		}
-		n, err := w.WriteAt(p[start:end], off+int64(start))
-		written += int64(n)
-		if err != nil {
-			return written, err
+		if err := do(start, end); err != nil {
+			return err
 		}
 		start = end
 	}
-	return written, nil
+	return nil
 }

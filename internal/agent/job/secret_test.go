@@ -27,7 +27,7 @@ func TestSpecKeepsNoSecret(t *testing.T) {
 		return api.JobResult{}, fault.Operator("", "it fails, and says no more than %v", spec.Write.State)
 	})
 	status, err := l.jobs.Start(t.Context(), "k", api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{
-		System: run.Disk{Serial: "S1"}, RawSHA256: "00", RawSize: 1, State: &api.StateSpec{Config: secret},
+		System: run.Disk{Serial: "S1"}, DataSHA256: "00", RawSize: 1, State: &api.StateSpec{Config: secret},
 	}})
 	if err != nil {
 		t.Fatal(err)

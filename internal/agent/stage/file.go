@@ -48,6 +48,9 @@ func (s *sparse) append(p []byte) error {
 	return s.problem(err)
 }
 
+// skip adds a piece of zeros.
+func (s *sparse) skip(n int) { s.size += int64(n) }
+
 // reserve makes sure that RAM has room for p, if it is data at all.
 func (s *sparse) reserve(need int64, p []byte) error {
 	if s.room >= need || image.IsZero(p) {

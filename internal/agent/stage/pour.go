@@ -17,11 +17,13 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// The pipeline's buffers: chunks of 1 MiB, up to ahead of them between two
-// of its stages.
+// The pipeline's buffers: up to ahead of them between two of its stages. What
+// comes out of the decoder is looked at right away, and best while it is in a
+// processor's cache.
 const (
-	chunkSize = 1 << 20
-	ahead     = 8
+	chunkSize    = 1 << 20
+	rawChunkSize = 256 << 10
+	ahead        = 8
 )
 
 // errDigest says that the image is not the one that was asked for.
@@ -50,13 +52,13 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 	}
 	defer img.Close()
 	report.Log(s.rep, "saw", fmt.Sprintf("%s serves %d bytes, format %s", fetch.Redact(s.image.URL), body.Size(), img.Format()))
-	raw := image.NewAhead(img, chunkSize, ahead)
+	raw := image.NewAhead(img, rawChunkSize, ahead)
 	defer raw.Close()
 	// A decoder that waits for the network is freed before it is waited for.
 	defer served.Close()
 	defer cancel()
 
-	sum, err := s.fill(ctx, file, raw, body)
+	sums, err := s.fill(ctx, file, raw, body)
 	if err == nil {
 		err = file.checkTable()
 	}
@@ -64,16 +66,15 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 		return run.Staged{}, s.located(err)
 	}
 	return run.Staged{
-		Format: string(img.Format()), DownloadSHA256: body.SHA256(), RawSHA256: hex.EncodeToString(sum.Sum(nil)),
+		Format: string(img.Format()), DownloadSHA256: body.SHA256(), RawSHA256: sums.rawSum(), DataSHA256: sums.data.Sum(file.size),
 		RawSize: file.size, DataSize: file.data,
 	}, nil
 }
 
 // fill writes and hashes the raw image chunk by chunk.
-func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (hash.Hash, error) {
+func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *fetch.Body) (*sums, error) {
 	meter := report.NewMeter(s.rep, "download the image", body.Size())
-	sum := sha256.New()
-	hashed := make(chan struct{})
+	sums := newSums(s.image)
 	for {
 		if ctx.Err() != nil {
 			return nil, stopped(ctx)
@@ -82,22 +83,59 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		if errors.Is(err, io.EOF) {
 			meter.Set(body.Offset())
 			meter.End()
-			return sum, nil
+			return sums, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		go func() {
-			sum.Write(chunk)
-			hashed <- struct{}{}
-		}()
-		err = file.append(chunk)
-		<-hashed
-		if err != nil {
+		if err := sums.put(file, chunk); err != nil {
 			return nil, err
 		}
 		meter.Set(body.Offset())
 	}
+}
+
+// sums are the digests of the raw image.
+type sums struct {
+	data *image.DataDigest
+	raw  hash.Hash // nil where nobody needs it: it costs more than all the rest
+}
+
+func newSums(img run.Image) *sums {
+	s := &sums{data: image.NewDataDigest()}
+	if img.RawSHA256 != "" || img.SHA256 == "" {
+		s.raw = sha256.New()
+	}
+	return s
+}
+
+// put hashes a piece of the image while the file takes it.
+func (s *sums) put(file *sparse, p []byte) error {
+	if image.IsZero(p) {
+		if s.raw != nil {
+			s.raw.Write(p)
+		}
+		file.skip(len(p))
+		return nil
+	}
+	off, hashed := file.size, make(chan struct{})
+	go func() {
+		s.data.Add(p, off)
+		if s.raw != nil {
+			s.raw.Write(p)
+		}
+		close(hashed)
+	}()
+	err := file.append(p)
+	<-hashed
+	return err
+}
+
+func (s *sums) rawSum() string {
+	if s.raw == nil {
+		return ""
+	}
+	return hex.EncodeToString(s.raw.Sum(nil))
 }
 
 // fits compares the digests with those that were asked for.

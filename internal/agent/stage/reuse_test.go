@@ -77,6 +77,23 @@ func flip(t *testing.T, path string) {
 	must(t, os.WriteFile(path, p, 0o600))
 }
 
+// TestReuseWithAnotherDigest: the raw digest was not computed when the image
+// was staged, so nothing can be said about it now.
+func TestReuseWithAnotherDigest(t *testing.T) {
+	t.Parallel()
+	raw := hosttest.Image(t, 8*mib, 512)
+	packed := pack(t, image.Zstd, raw)
+	url, requests := serve(t, always(packed))
+	h := hosttest.New(t)
+	_, err := newStager(h, run.Image{URL: url, SHA256: digest(packed)}, report.Discard{}).run(t.Context())
+	must(t, err)
+	got, err := newStager(h, run.Image{URL: url, SHA256: digest(packed), RawSHA256: digest(raw)}, report.Discard{}).run(t.Context())
+	must(t, err)
+	if requests.Load() != 2 || got.RawSHA256 != digest(raw) {
+		t.Errorf("%+v after %d requests", got, requests.Load())
+	}
+}
+
 // TestFindLost: every way to lose the staged image is RescueLost.
 func TestFindLost(t *testing.T) {
 	t.Parallel()

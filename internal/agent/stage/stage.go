@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,11 +99,11 @@ func (s stager) reuse(ctx context.Context) (run.Staged, bool, error) {
 	if err != nil {
 		return run.Staged{}, false, err
 	}
-	if sum != staged.RawSHA256 {
+	if sum != staged.DataSHA256 {
 		report.Log(s.rep, "saw", "the staged image is damaged: it is staged again")
 		return run.Staged{}, false, nil
 	}
-	report.Log(s.rep, "did", fmt.Sprintf("the staged image is whole and used again, raw SHA-256 %s", sum))
+	report.Log(s.rep, "did", fmt.Sprintf("the staged image is whole and used again, %s", staged.Digest()))
 	return staged, true, nil
 }
 
@@ -114,18 +115,20 @@ func (s stager) rehash(ctx context.Context, size int64) (string, error) {
 	}
 	defer f.Close()
 	meter := report.NewMeter(s.rep, "check the staged image", size)
-	sum := sha256.New()
+	sum := image.NewDataDigest()
 	buf := make([]byte, chunkSize)
+	off := int64(0)
 	for {
 		if ctx.Err() != nil {
 			return "", stopped(ctx)
 		}
-		n, err := f.Read(buf)
-		sum.Write(buf[:n])
+		n, err := f.ReadAt(buf, off) // whole blocks, up to the end
+		sum.Add(buf[:n], off)
+		off += int64(n)
 		meter.Add(int64(n))
 		if errors.Is(err, io.EOF) {
 			meter.End()
-			return hex.EncodeToString(sum.Sum(nil)), nil
+			return sum.Sum(off), nil
 		}
 		if err != nil {
 			return "", fault.Retry("the staged image cannot be read: %w", err)
@@ -155,8 +158,8 @@ func (s stager) download(ctx context.Context) (run.Staged, error) {
 		file.discard()
 		return run.Staged{}, err
 	}
-	report.Log(s.rep, "did", fmt.Sprintf("staged %s: %s, SHA-256 %s, raw SHA-256 %s, %d bytes of which %d are data",
-		fetch.Redact(s.image.URL), staged.Format, staged.DownloadSHA256, staged.RawSHA256, staged.RawSize, staged.DataSize))
+	report.Log(s.rep, "did", fmt.Sprintf("staged %s: %s, SHA-256 %s, raw SHA-256 %s, data digest %s, %d bytes of which %d are data",
+		fetch.Redact(s.image.URL), staged.Format, staged.DownloadSHA256, cmp.Or(staged.RawSHA256, "not computed"), staged.DataSHA256, staged.RawSize, staged.DataSize))
 	return staged, nil
 }
 

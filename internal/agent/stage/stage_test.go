@@ -133,17 +133,45 @@ func TestStage(t *testing.T) {
 				t.Errorf("the staged file has %d bytes, %v", len(file), err)
 			}
 			got.Seconds = 0
-			want := run.Staged{Format: string(format), DownloadSHA256: digest(served), RawSHA256: digest(raw), RawSize: 16 * mib, DataSize: got.DataSize}
+			want := run.Staged{Format: string(format), DownloadSHA256: digest(served), RawSHA256: digest(raw), DataSHA256: dataDigest(raw), RawSize: 16 * mib, DataSize: got.DataSize}
 			if got != want || got.DataSize < mib || got.DataSize > 2*mib {
 				t.Errorf("staged %+v, want %+v", got, want)
 			}
-			if found, err := Find(h.RAMDir()); err != nil || found.RawSHA256 != got.RawSHA256 {
+			if found, err := Find(h.RAMDir()); err != nil || found.DataSHA256 != got.DataSHA256 {
 				t.Errorf("found %+v, %v", found, err)
 			}
 			if rep.last.Done != int64(len(served)) || rep.last.Total != int64(len(served)) {
 				t.Errorf("progress %+v", rep.last)
 			}
 		})
+	}
+}
+
+func dataDigest(raw []byte) string {
+	sum := image.NewDataDigest()
+	sum.Add(raw, 0)
+	return sum.Sum(int64(len(raw)))
+}
+
+// TestDigests: that of the raw image is computed where it is asked for, or
+// nothing else would tell images apart for a person.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	raw := hosttest.Image(t, 8*mib, 512)
+	packed := pack(t, image.Zstd, raw)
+	url, _ := serve(t, always(packed))
+	for name, tt := range map[string]struct {
+		img run.Image
+		raw string
+	}{
+		"none":     {run.Image{URL: url}, digest(raw)},
+		"download": {run.Image{URL: url, SHA256: digest(packed)}, ""},
+		"raw":      {run.Image{URL: url, RawSHA256: digest(raw)}, digest(raw)},
+	} {
+		got, err := newStager(hosttest.New(t), tt.img, report.Discard{}).run(t.Context())
+		if err != nil || got.RawSHA256 != tt.raw || got.DataSHA256 != dataDigest(raw) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 }
 

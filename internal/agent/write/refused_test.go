@@ -1,14 +1,13 @@
 package write_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/hosttest"
+	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/agent/stage"
 	"github.com/ironlot/ironlot/internal/agent/write"
@@ -26,7 +25,9 @@ func untouched(t *testing.T, d *hosttest.Disk) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	raw := hosttest.Image(t, 16*mib, 512)
-	sum := sha256.Sum256(raw)
+	sum := image.NewDataDigest()
+	sum.Add(raw, 0)
+	digest := sum.Sum(int64(len(raw)))
 	for name, tt := range map[string]struct {
 		change func(t *testing.T, h *hosttest.Host, d *hosttest.Disk, spec *api.WriteSpec)
 		class  fault.Class
@@ -58,8 +59,8 @@ func TestRefused(t *testing.T) {
 			}
 		}, fault.RescueLost, "has 1048576 bytes and should have 16777216"},
 		"another image": {func(_ *testing.T, _ *hosttest.Host, _ *hosttest.Disk, spec *api.WriteSpec) {
-			spec.RawSHA256 = strings.Repeat("a", 64)
-		}, fault.RescueLost, hex.EncodeToString(sum[:])},
+			spec.DataSHA256 = strings.Repeat("a", 64)
+		}, fault.RescueLost, digest},
 		"another size": {func(_ *testing.T, _ *hosttest.Host, _ *hosttest.Disk, spec *api.WriteSpec) {
 			spec.RawSize = mib
 		}, fault.RescueLost, "expected were 1048576"},

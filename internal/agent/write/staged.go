@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"sort"
-	"strings"
 	"syscall"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -40,9 +39,9 @@ func openStaged(h host.Host, spec api.WriteSpec) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(found.RawSHA256, spec.RawSHA256) || found.RawSize != spec.RawSize {
-		return nil, fault.Lost("another image is staged: %d bytes with SHA-256 %s, expected were %d with %s",
-			found.RawSize, found.RawSHA256, spec.RawSize, spec.RawSHA256)
+	if found.DataSHA256 == "" || found.DataSHA256 != spec.DataSHA256 || found.RawSize != spec.RawSize {
+		return nil, fault.Lost("another image is staged: %d bytes with data digest %s, expected were %d with %s",
+			found.RawSize, found.DataSHA256, spec.RawSize, spec.DataSHA256)
 	}
 	f, err := os.Open(stage.Image(h.RAMDir()))
 	if err != nil {

@@ -28,14 +28,14 @@ type difference struct {
 }
 
 // verify reads back everything behind the first MiB. A device whose zeros are
-// none gets all of the image written, zeros included, and one more look.
+// none gets all of the image written, zeros included, zeros behind it too, and
+// one more look.
 func (w *writer) verify(ctx context.Context) error {
 	diff, err := w.compare(ctx)
 	if err == nil && diff != nil && diff.hole && w.done.ZeroMethod != written {
 		report.Log(w.rep, "saw", fmt.Sprintf("%s does not read as zeros at byte %d in spite of %s: all of the image is written, zeros included",
 			w.name, diff.off, w.done.ZeroMethod))
-		w.done.ZeroMethod = written
-		if err := w.copy(ctx, true); err != nil {
+		if err := w.writeAll(ctx); err != nil {
 			return err
 		}
 		diff, err = w.compare(ctx)
@@ -48,6 +48,18 @@ func (w *writer) verify(ctx context.Context) error {
 	}
 	w.done.BytesVerified = max(w.src.size-edge, 0)
 	return nil
+}
+
+// writeAll writes what was to be zeroed.
+func (w *writer) writeAll(ctx context.Context) error {
+	w.done.ZeroMethod = written
+	if err := w.copy(ctx, true); err != nil {
+		return err
+	}
+	from, end := max(w.src.size, edge), w.zeroEnd()
+	meter := report.NewMeter(w.rep, "zero the disk", max(end-from, 0))
+	defer meter.End()
+	return w.writeZeros(ctx, from, end, meter)
 }
 
 func (w *writer) differs(d difference) error {
@@ -102,15 +114,22 @@ func (w *writer) compare(ctx context.Context) (*difference, error) {
 
 // compareChunk compares len(want) bytes at off; got is room to read into.
 func (w *writer) compareChunk(want, got []byte, off int64) (*difference, error) {
-	if w.src.hole(off, int64(len(want))) {
-		clear(want)
-	} else if _, err := w.src.ReadAt(want, off); err != nil {
-		return nil, w.src.lost(err)
+	hole := w.src.hole(off, int64(len(want)))
+	if !hole {
+		if _, err := w.src.ReadAt(want, off); err != nil {
+			return nil, w.src.lost(err)
+		}
 	}
 	// A direct read ends at a whole block or at the disk's end.
 	n := min((int64(len(want))+image.Block-1)/image.Block*image.Block, w.disk.Size()-off)
 	if err := w.readBack(got[:n], off); err != nil {
 		return nil, err
+	}
+	if hole {
+		if image.IsZero(got[:len(want)]) {
+			return nil, nil
+		}
+		clear(want)
 	}
 	return firstDifference(want, got[:len(want)], off), nil
 }

@@ -35,7 +35,7 @@ func stageImage(t testing.TB, h *hosttest.Host, d *hosttest.Disk, served []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api.WriteSpec{System: d.Info.Identity(), RawSHA256: got.RawSHA256, RawSize: got.RawSize}
+	return api.WriteSpec{System: d.Info.Identity(), DataSHA256: got.DataSHA256, RawSize: got.RawSize}
 }
 
 // oldTalos fills a disk with random data and the partition table of an

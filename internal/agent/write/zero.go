@@ -29,10 +29,15 @@ const (
 	written = "written"
 )
 
+// zeroEnd is the end of what is zeroed at any price.
+func (w *writer) zeroEnd() int64 {
+	return min(max(w.src.size, edge)+margin, w.disk.Size()-edge)
+}
+
 // zero makes the disk read as zeros between its ends, as far as is needed.
 func (w *writer) zero(ctx context.Context) error {
 	last := w.disk.Size() - edge
-	end := min(max(w.src.size, edge)+margin, last)
+	end := w.zeroEnd()
 	meter := report.NewMeter(w.rep, "zero the disk", end-edge)
 	defer meter.End()
 	for off := int64(edge); off < end; off += zeroStep {
@@ -89,13 +94,13 @@ func (w *writer) discardRest(ctx context.Context, off, end int64) error {
 	return nil
 }
 
-// checkDiscard looks whether discarded blocks read as zeros where signatures
-// lie: at the start of each MiB, where partitions start. A device that keeps
-// the old data gets zeros written. The image's range is compared as a whole
-// later on; the margin behind it is not.
+// checkDiscard looks whether discarded blocks behind the image read as zeros
+// where signatures lie: at the start of each MiB, where partitions start. A
+// device that keeps the old data gets zeros written. The image's own range is
+// compared as a whole later on.
 func (w *writer) checkDiscard(ctx context.Context, end int64, meter *report.Meter) error {
 	p := make([]byte, 2*image.Block)
-	for off := int64(edge); off+int64(len(p)) <= end; off += mib {
+	for off := max((w.src.size+mib-1)/mib*mib, edge); off+int64(len(p)) <= end; off += mib {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
@@ -105,16 +110,17 @@ func (w *writer) checkDiscard(ctx context.Context, end int64, meter *report.Mete
 		if !image.IsZero(p) {
 			report.Log(w.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", w.name, off))
 			meter.Set(0)
-			return w.writeZeros(ctx, end, meter)
+			w.done.BytesZeroed = 0
+			return w.writeZeros(ctx, edge, end, meter)
 		}
 	}
 	return nil
 }
 
-func (w *writer) writeZeros(ctx context.Context, end int64, meter *report.Meter) error {
+func (w *writer) writeZeros(ctx context.Context, from, end int64, meter *report.Meter) error {
 	zeros := make([]byte, chunkSize)
-	w.done.ZeroMethod, w.done.BytesZeroed = written, 0
-	for off := int64(edge); off < end; off += chunkSize {
+	w.done.ZeroMethod = written
+	for off := from; off < end; off += chunkSize {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
@@ -124,7 +130,7 @@ func (w *writer) writeZeros(ctx context.Context, end int64, meter *report.Meter)
 		}
 		w.done.BytesZeroed += n
 		meter.Add(n)
-		if w.done.BytesZeroed%syncStep == 0 {
+		if (off-from+n)%syncStep == 0 {
 			if err := w.sync(); err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ func rescued(t *testing.T) (*Machine, *rescueHost, *images.Server, api.WriteSpec
 		URL: web.URL + "/" + images.Zstd.FileName(), SHA256: file.SHA256, RawSHA256: server.RawSHA256(),
 	}}, report.Discard{})
 	require.NoError(t, err)
-	return m, h, server, api.WriteSpec{System: identity(m, 1), RawSHA256: staged.RawSHA256, RawSize: staged.RawSize}
+	return m, h, server, api.WriteSpec{System: identity(m, 1), DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}
 }
 
 func TestTheAgentInstallsAnImageThatBoots(t *testing.T) {

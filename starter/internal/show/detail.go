@@ -86,7 +86,7 @@ func facts(f run.Facts) [][2]string {
 		add("other", "%s (%s, %s)", d.Label(), Clean(d.Model), Bytes(int64(d.Size)))
 	}
 	if s := f.Staged; s != nil {
-		add("image", "%s, raw %s, sha256 %s", s.Format, Bytes(s.RawSize), s.RawSHA256)
+		add("image", "%s, raw %s, %s", s.Format, Bytes(s.RawSize), s.Digest())
 	}
 	if w := f.Written; w != nil {
 		add("written", "%s, %s read back, %.0f MB/s", Bytes(w.BytesWritten), Bytes(w.BytesVerified), w.MBPerSecond)

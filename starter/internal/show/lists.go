@@ -59,7 +59,7 @@ func Inventory(items []track.Item, wide bool, width int) string {
 		if i.SystemDisk != nil {
 			disk = Clean(i.SystemDisk.Label())
 		}
-		row := []string{i.Node, Clean(i.Server), Clean(i.TalosVersion), short(i.ImageSHA256), disk, i.Ready.UTC().Format(time.DateTime), i.Lot, newer}
+		row := []string{i.Node, Clean(i.Server), Clean(i.TalosVersion), short(i.ImageDataSHA256), disk, i.Ready.UTC().Format(time.DateTime), i.Lot, newer}
 		if wide {
 			row = append(row, i.Address, i.Zone, i.ServerID, labels(i.SecondaryDisks), short(i.ConfigSHA256), i.RunID)
 		}

@@ -23,12 +23,15 @@ type Item struct {
 	SystemDisk     *run.Disk  `json:"systemDisk,omitempty"`
 	SecondaryDisks []run.Disk `json:"secondaryDisks,omitempty"`
 	ImageURL       string     `json:"imageUrl"`
-	ImageSHA256    string     `json:"imageSha256,omitempty"` // of the raw image, as written
-	ConfigSHA256   string     `json:"configSha256,omitempty"`
-	TalosVersion   string     `json:"talosVersion,omitempty"`
-	Ready          time.Time  `json:"ready"` // when the node became Ready
-	WorkflowID     string     `json:"workflowId"`
-	RunID          string     `json:"runId"`
+	// ImageSHA256 is the raw image's, where the run computed it.
+	ImageSHA256 string `json:"imageSha256,omitempty"`
+	// ImageDataSHA256 tells raw images apart, see run.Staged.
+	ImageDataSHA256 string    `json:"imageDataSha256,omitempty"`
+	ConfigSHA256    string    `json:"configSha256,omitempty"`
+	TalosVersion    string    `json:"talosVersion,omitempty"`
+	Ready           time.Time `json:"ready"` // when the node became Ready
+	WorkflowID      string    `json:"workflowId"`
+	RunID           string    `json:"runId"`
 	// Newer is a later run on the same server that did not end Ready (or not
 	// yet): what is told here may hold no longer.
 	Newer     *NewerRun `json:"newer,omitempty"`
@@ -95,7 +98,7 @@ func (i *Item) fill(ctx context.Context, c client.Client) error {
 	i.Server, i.ServerID, i.Address = s.Node.ServerName, s.Node.ServerID, f.Address
 	i.SystemDisk, i.SecondaryDisks, i.ImageURL, i.Ready = f.System, f.Secondary, s.Node.Image.URL, s.Ended
 	if f.Staged != nil {
-		i.ImageSHA256 = f.Staged.RawSHA256
+		i.ImageSHA256, i.ImageDataSHA256 = f.Staged.RawSHA256, f.Staged.DataSHA256
 	}
 	if f.Applied != nil {
 		i.ConfigSHA256 = f.Applied.ConfigSHA256
