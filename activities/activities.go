@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
@@ -28,6 +29,8 @@ type Config struct {
 	Record func(ctx context.Context, taskToken []byte, details ...any) error
 	// RunEnded reports whether Temporal knows a run and that it has ended.
 	RunEnded func(ctx context.Context, workflowID, runID string) (bool, error)
+	// Sealed gives what a run's workflow was started with, sealed.
+	Sealed func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
 	// LotImage gives the image of a lot: the claim, when it is the first one.
 	LotImage func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
 }
@@ -40,6 +43,7 @@ type Activities struct {
 	http       *http.Client
 	record     func(ctx context.Context, taskToken []byte, details ...any) error
 	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
+	sealed     func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
 	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
 }
 
@@ -47,7 +51,7 @@ type Activities struct {
 func New(c Config) *Activities {
 	return &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
-		record: c.Record, runEnded: c.RunEnded, lotImage: c.LotImage,
+		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
 	}
 }
 
@@ -80,11 +84,29 @@ func (a *Activities) register(r worker.ActivityRegistry, name string, do phaseFu
 	r.RegisterActivityWithOptions(func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
 		ctx, b := a.startBeat(ctx)
 		defer b.stop()
-		out, err := do(ctx, b, in)
+		err := a.fetch(ctx, &in)
+		var out run.PhaseOutput
+		if err == nil {
+			out, err = do(ctx, b, in)
+		}
 		if err != nil {
 			return run.PhaseOutput{}, report(ctx, err)
 		}
 		out.Facts = out.Facts.Since(in.Facts)
 		return out, nil
 	}, activity.RegisterOptions{Name: name})
+}
+
+// fetch gets what a phase needs sealed from its run's input.
+func (a *Activities) fetch(ctx context.Context, in *run.PhaseInput) error {
+	if !in.TakesConfig || in.Sealed != nil {
+		return nil
+	}
+	execution := activity.GetInfo(ctx).WorkflowExecution
+	sealed, err := a.sealed(ctx, execution.ID, execution.RunID)
+	if err != nil {
+		return fault.Retry("the sealed config of node %s cannot be fetched from its run: %w", in.Node.Name, err)
+	}
+	in.Sealed = &sealed
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,13 +19,26 @@ func (a *app) abortCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			n, err := a.steer(cmd.Context(), args[0], args[1], run.UpdateAbort, run.AbortRequest{Reason: reason})
-			if err != nil {
-				return err
-			}
-			return a.said(n, run.UpdateAbort, fmt.Sprintf("%s is being aborted; `starter status %s %s` tells how its server was left", args[1], args[0], args[1]))
+			return a.abort(cmd.Context(), args[0], args[1], run.AbortRequest{Reason: reason})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
 	return cmd
+}
+
+func (a *app) abort(ctx context.Context, lotName, nodeName string, request run.AbortRequest) error {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	chosen, err := choose(ctx, c.Client, lotName, []string{nodeName})
+	if err != nil {
+		return err
+	}
+	n := chosen[0]
+	if err := steer(ctx, c.Client, n, run.UpdateAbort, request); err != nil {
+		return err
+	}
+	return a.said(n, run.UpdateAbort, fmt.Sprintf("%s is being aborted; `starter status %s %s` tells how its server was left", nodeName, lotName, nodeName))
 }

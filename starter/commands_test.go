@@ -170,10 +170,15 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 	// And so is the same lot again.
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("provision", "--batch", path, "-y"))
+	require.Contains(t, k.err.String(), "lot stuck is at work already, and 1 of its 3 nodes are stuck: node-2")
+	require.Contains(t, k.err.String(), "starter retry stuck --stuck")
 
 	for _, refused := range [][]string{
 		{"retry", "stuck", "node-2", "--from", "format"},
 		{"retry", "stuck", "node-2", "--from", "wait-ready"},
+		{"retry", "stuck", "--stuck", "--from", "wait-ready"},
+		{"retry", "stuck", "node-2", "--stuck"},
+		{"retry", "stuck"},
 		{"retry", "stuck", "node-9"},
 		{"retry", "none", "node-2"},
 		{"abort", "stuck", "node-1"},
@@ -190,8 +195,11 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 
 	s.mend("stuck")
 	k = k.again()
-	require.Equal(t, exitOK, k.starter("retry", "stuck", "node-2", "--from", "stage", "--reason", "new disk"), k.err)
-	require.Contains(t, k.out.String(), "node-2 goes on with stage")
+	require.Equal(t, exitOK, k.starter("retry", "stuck", "--stuck", "--from", "stage", "--reason", "new disk"), k.err)
+	require.Equal(t, "node-2 goes on with stage; follow it with `starter status stuck --watch`\n", k.out.String())
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("retry", "stuck", "--stuck"))
+	require.Contains(t, k.err.String(), "no node of lot stuck is stuck")
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("status", "stuck", "--watch"), k.err)
 	require.Contains(t, k.out.String(), "(2×)", "write took two passes")

@@ -9,7 +9,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/starter/internal/show"
@@ -20,12 +19,12 @@ const dryRunTimeout = 20 * time.Minute
 
 // dryRun lets a worker check every node of a lot against the real provider,
 // and shows what a run would do. Nothing is started.
-func (a *app) dryRun(ctx context.Context, c *temporal.Connection, l *lot.Lot, in run.LotInput, warnings []string) error {
-	checked, err := checkLot(ctx, c.Client, in)
+func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) error {
+	checked, err := checkLot(ctx, c.Client, p.in)
 	if err != nil {
 		return err
 	}
-	held := free(ctx, c.Client, l)
+	held := free(ctx, c.Client, p.lot)
 	if held != nil && exitCode(held) != exitRefused {
 		return held
 	}
@@ -36,7 +35,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, l *lot.Lot, in
 	if a.structured() {
 		err = a.encode(checked)
 	} else {
-		_, err = fmt.Fprint(a.stdout, show.Plan(l, warnings), "\n", show.Check(l, checked))
+		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, p.warnings), "\n", show.Check(p.lot, checked))
 	}
 	if err != nil {
 		return err

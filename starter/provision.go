@@ -1,28 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
-
-// maxPayload is Temporal's limit for one payload, in bytes; some room is
-// left for what goes with it.
-const maxPayload = 2<<20 - 64<<10
 
 type provisionFlags struct {
 	batch       string
@@ -67,11 +59,7 @@ through; pause, resume and add steer it while it is at work.`,
 // provision does everything that can fail before it asks, and nothing that
 // touches a server before it is told to.
 func (a *app) provision(ctx context.Context, o provisionFlags) error {
-	l, rendered, err := a.load(ctx, o.batch, o.nodes)
-	if err != nil {
-		return err
-	}
-	in, err := a.input(l, rendered)
+	p, err := a.prepare(ctx, o.batch, o.nodes)
 	if err != nil {
 		return err
 	}
@@ -81,117 +69,43 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	}
 	defer c.Close()
 	if o.dryRun {
-		return a.dryRun(ctx, c, l, in, rendered.Warnings)
+		return a.dryRun(ctx, c, p)
 	}
-	if err := free(ctx, c.Client, l); err != nil {
+	if err := atRest(ctx, c.Client, p.lot.Name); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, l, rendered.Warnings, o.yes); err != nil {
+	if err := a.agree(ctx, c.Client, p, o.yes); err != nil {
 		return err
 	}
-	if err := start(ctx, c.Client, l, in); err != nil {
+	if err := start(ctx, c.Client, p); err != nil {
 		return err
 	}
 	if o.detach {
-		return a.detached(l, c.Address)
+		return a.detached(p.lot, c.Address)
 	}
-	return a.follow(ctx, track.New(c.Client, l.Name), l.Name, c.Address)
+	return a.follow(ctx, track.New(c.Client, p.lot.Name), p.lot.Name, c.Address)
 }
 
-// load reads, checks and renders a lot, or the named nodes of it.
-func (a *app) load(ctx context.Context, path string, nodes []string) (*lot.Lot, *lot.Rendered, error) {
-	l, err := lot.Load(path)
-	if err == nil && len(nodes) > 0 {
-		err = l.Only(nodes)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	rendered, err := l.Render(ctx)
-	return l, rendered, err
-}
-
-// input seals the configs and makes the workflow's input.
-func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
-	in := run.LotInput{Lot: l.Name, Rollout: l.Rollout}
-	h, err := a.home()
-	if err != nil {
-		return in, err
-	}
-	recipients, err := h.Recipients()
-	if err != nil {
-		return in, err
-	}
-	in.Nodes, err = rendered.Seal(func(plaintext []byte) (string, error) { return seal.Seal(plaintext, recipients...) })
-	if err != nil {
-		return in, err
-	}
-	in = in.Share()
-	payload, err := converter.GetDefaultDataConverter().ToPayload(in)
-	if err != nil {
-		return in, fmt.Errorf("the input of lot %s cannot be encoded: %w", l.Name, err)
-	}
-	if size := len(payload.GetData()); size > maxPayload {
-		return in, refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", l.Name, show.Bytes(int64(size)), show.Bytes(maxPayload))
-	}
-	return in, nil
-}
-
-// free refuses servers that another run holds.
-func free(ctx context.Context, c client.Client, l *lot.Lot) error {
-	nodes := make([]run.Node, len(l.Nodes))
-	for i, n := range l.Nodes {
-		nodes[i] = n.Run
-	}
-	held, err := track.Holders(ctx, c, nodes)
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for _, h := range held {
-		problems = append(problems, refuse(fmt.Sprintf("look at it with `starter status %s`, and wait or abort it", h.Lot),
-			"the server of node %s is held by a run of lot %s that started at %s (workflow %s, run %s)",
-			h.Node, h.Lot, h.Started.UTC().Format("2006-01-02 15:04:05 MST"), h.WorkflowID, h.RunID))
-	}
-	return errors.Join(problems...)
-}
-
-// confirm shows what is erased and lets a person agree by typing the lot's
-// name.
-func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bool) error {
-	out := a.stdout
-	if a.structured() {
-		out = a.stderr
-	}
-	if _, err := fmt.Fprintln(out, show.Plan(l, warnings)); err != nil {
-		return err
-	}
-	if yes {
+// atRest refuses a lot that is at work, and offers what is stuck in it.
+func atRest(ctx context.Context, c client.Client, name string) error {
+	l, err := track.New(c, name).Look(ctx)
+	if none := new(track.NotFoundError); errors.As(err, &none) {
 		return nil
 	}
-	if !a.stdinTerminal {
-		return refuse("give --yes to erase without being asked", "nobody can be asked: standard input is not a terminal")
+	if err != nil || !l.Open {
+		return err
 	}
-	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install %s: ", l.Name, show.Servers(len(l.Nodes)))
-	typed := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
-		typed <- strings.TrimSpace(line)
-	}()
-	select {
-	case <-ctx.Done():
-		_, _ = fmt.Fprintln(out)
-		return &exitError{exitInterrupted, errors.New("interrupted; nothing was started")}
-	case name := <-typed:
-		if name == l.Name {
-			return nil
-		}
-		return refuse("", "that is not the lot's name, so nothing was started")
+	if stuck := l.Stuck(); len(stuck) > 0 {
+		return refuse(fmt.Sprintf("let them go on with `starter retry %[1]s --stuck`, with --batch LOT.YAML when you have corrected the lot file", name),
+			"lot %s is at work already, and %d of its %d nodes are stuck: %s", name, len(stuck), len(l.Nodes), names(stuck))
 	}
+	return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", name),
+		"lot %s is at work already (workflow %s, run %s)", name, run.LotID(name), l.RunID)
 }
 
 // start starts the lot's workflow.
-func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) error {
+func start(ctx context.Context, c client.Client, p *prepared) error {
+	l := p.lot
 	summary := fmt.Sprintf("lot %s: %s", l.Name, show.Servers(len(l.Nodes)))
 	if l.Lab {
 		summary += " (simulated)"
@@ -201,10 +115,10 @@ func start(ctx context.Context, c client.Client, l *lot.Lot, in run.LotInput) er
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		Memo:                                     map[string]any{track.MemoNodes: len(l.Nodes), track.MemoSimulated: l.Lab},
 		TypedSearchAttributes:                    sdk.NewSearchAttributes(sdk.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(l.Name)),
-	}, run.WorkflowLot, in)
+	}, run.WorkflowLot, p.in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &started) {
-		return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, let stuck nodes go on with `starter retry %[1]s NODE`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", l.Name),
+		return refuse(fmt.Sprintf("somebody has just started it: look at it with `starter status %s`", l.Name),
 			"lot %s is at work already (workflow %s, run %s)", l.Name, run.LotID(l.Name), started.RunId)
 	}
 	if err != nil {

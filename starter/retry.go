@@ -1,42 +1,51 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 type retryFlags struct {
 	from, reason, batch string
-	anotherDisk         bool
+	anotherDisk, stuck  bool
 }
 
 func (a *app) retryCommand() *cobra.Command {
 	o := retryFlags{}
 	cmd := &cobra.Command{
-		Use:   "retry LOT NODE",
-		Short: "Let a stuck node go on",
+		Use:   "retry LOT NODE | retry LOT --stuck",
+		Short: "Let a stuck node, or all of them, go on",
 		Long: `Lets a stuck node go on with the phase that it is stuck in, or with an earlier
 one by --from. With --from reboot-rescue the server is installed from the start:
-its disks are erased again.
+its disks are erased again. With --stuck all stuck nodes of the lot go on; one
+that refuses is named, and holds up no other.
 
 With --batch the node goes on with what the corrected lot file says of it:
 another image or digest, disk rule, config, timeout. It goes back to preflight,
 which checks all of it, and from there to where the change begins to matter.
 Once disks may be erased the run stays with its disk, unless --another-disk
 allows the corrected rule to choose another one.`,
-		Args:              cobra.ExactArgs(2),
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.retry(cmd.Context(), args[0], args[1], o)
+			if o.stuck == (len(args) == 2) {
+				return refuse("give LOT NODE, or LOT --stuck for all that are stuck", "retry takes one node or all stuck ones")
+			}
+			return a.retry(cmd.Context(), args[0], args[1:], o)
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&o.stuck, "stuck", false, "all stuck nodes of the lot")
 	f.StringVar(&o.from, "from", "", "phase to go on with: "+phaseList())
 	f.StringVar(&o.reason, "reason", "", "why, for the history")
 	f.StringVar(&o.batch, "batch", "", "the corrected lot file")
@@ -46,53 +55,81 @@ allows the corrected rule to choose another one.`,
 	return cmd
 }
 
-func (a *app) retry(ctx context.Context, lotName, nodeName string, o retryFlags) error {
+// retry lets the named node go on, or all that are stuck when none is named.
+func (a *app) retry(ctx context.Context, lotName string, nodes []string, o retryFlags) error {
 	request := run.RetryRequest{From: run.Phase(o.from), Reason: o.reason, AnotherDisk: o.anotherDisk}
 	switch {
 	case o.from != "" && !slices.Contains(run.Phases(), request.From):
 		return refuse("use one of "+phaseList(), "there is no phase %q", o.from)
 	case o.anotherDisk && o.batch == "":
 		return refuse("name the lot file that chooses it with --batch", "--another-disk alone chooses no disk")
-	case o.batch != "":
-		in, err := a.corrected(ctx, lotName, nodeName, o.batch)
-		if err != nil {
+	}
+	var corrected *prepared
+	if o.batch != "" {
+		var err error
+		if corrected, err = a.prepareFor(ctx, lotName, o.batch); err != nil {
 			return err
 		}
-		request.Input = in
 	}
-	n, err := a.steer(ctx, lotName, nodeName, run.UpdateRetry, request)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	next := request.From
-	switch {
-	case request.Input != nil:
-		next = run.Preflight
-	case next == "":
-		next = n.Phase
+	defer c.Close()
+	chosen, err := choose(ctx, c.Client, lotName, nodes)
+	if err != nil {
+		return err
 	}
-	return a.said(n, run.UpdateRetry, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --watch`", nodeName, next, lotName))
+	var problems []error
+	for _, n := range chosen {
+		if err := a.retryNode(ctx, c.Client, n, request, corrected); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
 }
 
-// corrected is a node's input as a corrected lot file has it.
-func (a *app) corrected(ctx context.Context, lotName, nodeName, path string) (*run.NodeInput, error) {
-	l, rendered, err := a.load(ctx, path, nil)
+// choose finds the named nodes of a lot, or those that are stuck.
+func choose(ctx context.Context, c client.Client, lotName string, nodes []string) ([]track.Node, error) {
+	l, err := track.New(c, lotName).Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if l.Name != lotName {
-		return nil, refuse("name the lot's own file", "%s is the file of lot %s, not %s", path, l.Name, lotName)
+	if len(nodes) == 0 {
+		chosen := l.Stuck()
+		if len(chosen) == 0 {
+			return nil, refuse(fmt.Sprintf("look at it with `starter status %s`", lotName), "no node of lot %s is stuck", lotName)
+		}
+		return chosen, nil
 	}
-	in, err := a.input(l, rendered)
-	if err != nil {
-		return nil, err
+	n, err := pick(l, nodes[0])
+	return []track.Node{n}, err
+}
+
+// retryNode lets one node go on, with its corrected input if there is one.
+func (a *app) retryNode(ctx context.Context, c client.Client, n track.Node, request run.RetryRequest, corrected *prepared) error {
+	next := cmp.Or(request.From, n.Phase)
+	if corrected != nil {
+		in, err := corrected.node(n.Node.Name)
+		if err != nil {
+			return err
+		}
+		request.Input, next = in, run.Preflight
 	}
-	for i := range in.Nodes {
-		if node := in.Node(i); node.Node.Name == nodeName {
+	if err := steer(ctx, c, n, run.UpdateRetry, request); err != nil {
+		return err
+	}
+	return a.said(n, run.UpdateRetry, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --watch`", n.Node.Name, next, n.Node.Lot))
+}
+
+// node is the input of a node.
+func (p *prepared) node(name string) (*run.NodeInput, error) {
+	for i := range p.in.Nodes {
+		if node := p.in.Node(i); node.Node.Name == name {
 			return &node, nil
 		}
 	}
-	return nil, refuse("add the node to it", "%s has no node %q", path, nodeName)
+	return nil, refuse("add the node to it", "the lot file has no node %q", name)
 }
 
 func phaseList() string {

@@ -76,14 +76,7 @@ asked for, as with provision. A lot that has ended is provisioned again.`,
 
 // add adds the nodes of a lot file that the lot does not have.
 func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
-	l, rendered, err := a.load(ctx, o.batch, nil)
-	if err != nil {
-		return err
-	}
-	if l.Name != lotName {
-		return refuse("name the lot's own file, or one with its name", "%s is the file of lot %s, not %s", o.batch, l.Name, lotName)
-	}
-	in, err := a.input(l, rendered)
+	p, err := a.prepareFor(ctx, lotName, o.batch)
 	if err != nil {
 		return err
 	}
@@ -99,37 +92,33 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if !now.Open {
 		return refuse(fmt.Sprintf("provision it again with `starter provision --batch %s`", o.batch), "lot %s has ended, so nothing can be added to it", lotName)
 	}
-	in = newNodes(l, in, now)
-	if len(in.Nodes) == 0 {
+	p.keepNew(now)
+	if len(p.in.Nodes) == 0 {
 		return refuse("append the nodes to add to the file", "lot %s has every node of %s already", lotName, o.batch)
 	}
-	if err := free(ctx, c.Client, l); err != nil {
+	if err := a.agree(ctx, c.Client, p, o.yes); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, l, rendered.Warnings, o.yes); err != nil {
+	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, p.in); err != nil {
 		return err
 	}
-	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, in); err != nil {
-		return err
-	}
-	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --watch`", len(in.Nodes), lotName))
+	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --watch`", len(p.in.Nodes), lotName))
 }
 
-// newNodes keeps of a lot file, and of its input, what the lot does not have.
-func newNodes(l *lot.Lot, in run.LotInput, now track.Lot) run.LotInput {
+// keepNew keeps of a lot file, and of its input, what the lot does not have.
+func (p *prepared) keepNew(now track.Lot) {
 	has := map[string]bool{}
 	for _, n := range now.Nodes {
 		has[n.Node.Name] = true
 	}
-	more := run.LotInput{Lot: in.Lot}
+	more := run.LotInput{Lot: p.in.Lot}
 	var nodes []lot.Node
-	for i, n := range l.Nodes {
+	for i, n := range p.lot.Nodes {
 		if !has[n.Run.Name] {
-			nodes, more.Nodes = append(nodes, n), append(more.Nodes, in.Node(i))
+			nodes, more.Nodes = append(nodes, n), append(more.Nodes, p.in.Node(i))
 		}
 	}
-	l.Nodes = nodes
-	return more.Share()
+	p.lot.Nodes, p.in = nodes, more.Share()
 }
 
 // steerLot sends a wish to a lot's workflow and waits until it has taken it.

@@ -20,22 +20,9 @@ import (
 const steerTimeout = 20 * time.Second
 
 // steer sends a wish to a node's run and waits until the run has taken it.
-func (a *app) steer(ctx context.Context, lotName, nodeName, update string, request any) (track.Node, error) {
-	c, err := a.connect(ctx)
-	if err != nil {
-		return track.Node{}, err
-	}
-	defer c.Close()
-	l, err := track.New(c.Client, lotName).Look(ctx)
-	if err != nil {
-		return track.Node{}, err
-	}
-	n, err := pick(l, nodeName)
-	if err != nil {
-		return track.Node{}, err
-	}
+func steer(ctx context.Context, c client.Client, n track.Node, update string, request any) error {
 	if n.State == run.Queued || n.State == run.Refused {
-		return n, refuse("wait for it, or end the lot's other runs first", "node %s is %s: it has no run that could be steered", nodeName, n.State)
+		return refuse("wait for it, or end the lot's other runs first", "node %s is %s: it has no run that could be steered", n.Node.Name, n.State)
 	}
 	wait, cancel := context.WithTimeout(ctx, steerTimeout)
 	defer cancel()
@@ -45,7 +32,7 @@ func (a *app) steer(ctx context.Context, lotName, nodeName, update string, reque
 	if err == nil {
 		err = handle.Get(wait, nil)
 	}
-	return n, steerError(wait, "node "+n.Node.Name, update, err)
+	return steerError(wait, "node "+n.Node.Name, update, err)
 }
 
 // steerError says why a wish was not taken.
@@ -68,18 +55,26 @@ func steerError(wait context.Context, whose, update string, err error) error {
 
 // pick finds a node of a lot by its name.
 func pick(l track.Lot, name string) (track.Node, error) {
-	var names []string
 	for _, n := range l.Nodes {
 		if n.Node.Name == name {
 			return n, nil
 		}
-		names = append(names, n.Node.Name)
 	}
-	slices.Sort(names)
-	if len(names) > 20 {
-		names = append(names[:20], "…")
+	return track.Node{}, refuse("name one of "+names(l.Nodes), "lot %s has no node %q", l.Name, name)
+}
+
+// names lists nodes for a sentence, not more than fit into one.
+func names(nodes []track.Node) string {
+	const most = 20
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.Node.Name)
 	}
-	return track.Node{}, refuse("name one of "+strings.Join(names, ", "), "lot %s has no node %q", l.Name, name)
+	slices.Sort(out)
+	if len(out) > most {
+		out = append(out[:most], "…")
+	}
+	return strings.Join(out, ", ")
 }
 
 // said reports a wish that was taken.

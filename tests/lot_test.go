@@ -38,6 +38,7 @@ func TestLotIsRunAgain(t *testing.T) {
 				info := d.RawResponse.GetWorkflowExecutionInfo()
 				t.Logf("%s: %d events, %d bytes", n.Name, info.GetHistoryLength(), info.GetHistorySizeBytes())
 				require.LessOrEqual(t, info.GetHistoryLength(), int64(90), "events of a happy node")
+				require.LessOrEqual(t, info.GetHistorySizeBytes(), int64(60<<10), "bytes of a happy node")
 			} else {
 				require.Len(t, node.Timeline, 1)
 				require.Contains(t, node.Timeline[0].Summary, "left alone")

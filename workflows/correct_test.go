@@ -56,7 +56,12 @@ func TestCorrectedInputGoesBackToPreflight(t *testing.T) {
 			require.Equal(t, []run.Phase{run.Preflight, c.next}, s.calls[at:at+2])
 			checked := s.inputs[run.Preflight][1]
 			require.Equal(t, corrected(c.change).Node, checked.Node)
-			require.Equal(t, corrected(c.change).Sealed, *checked.Sealed)
+			require.True(t, checked.TakesConfig)
+			if want := corrected(c.change).Sealed; want == lotNode().Sealed {
+				require.Nil(t, checked.Sealed, "it is that of the run's input")
+			} else {
+				require.Equal(t, want, *checked.Sealed)
+			}
 		})
 	}
 }
@@ -143,7 +148,8 @@ func TestNonsenseInputIsRefused(t *testing.T) {
 	status := result(t, env)
 	require.Equal(t, run.Ready, status.State)
 	require.Empty(t, status.Notice)
-	require.Equal(t, lotNode().Sealed, *s.inputs[run.ApplyConfig][0].Sealed)
+	require.True(t, s.inputs[run.ApplyConfig][0].TakesConfig)
+	require.Nil(t, s.inputs[run.ApplyConfig][0].Sealed, "it is that of the run's input")
 }
 
 func TestAbortNamesTheStateOfTheServer(t *testing.T) {

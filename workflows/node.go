@@ -45,6 +45,7 @@ func ProvisionNode(ctx workflow.Context, in run.NodeInput) (run.Status, error) {
 // node is the state of one run.
 type node struct {
 	in      run.NodeInput
+	sealed  run.Sealed // of the input that the run was started with
 	phases  []phase
 	status  run.Status
 	passes  map[run.Phase]int // how often each phase was entered
@@ -61,6 +62,7 @@ func newNode(ctx workflow.Context, in run.NodeInput) *node {
 	now := workflow.Now(ctx)
 	return &node{
 		in:     in,
+		sealed: in.Sealed,
 		phases: table(),
 		passes: map[run.Phase]int{},
 		status: run.Status{Node: in.Node, State: run.Running, Started: now, Since: now},
@@ -82,7 +84,8 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	n.status.Facts.Touched = n.status.Facts.Touched || p.destroys
 	in := n.input(ctx, p)
 	in.Keep = p.name == run.Preflight && workflow.GetInfo(ctx).ParentWorkflowExecution != nil
-	if p.takesConfig(n.in.Node) {
+	in.TakesConfig = p.takesConfig(n.in.Node)
+	if in.TakesConfig && n.in.Sealed != n.sealed {
 		in.Sealed = &n.in.Sealed
 	}
 	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, p.options(n.in.Node)))

@@ -135,7 +135,8 @@ func TestOnlyPhasesThatNeedTheConfigGetIt(t *testing.T) {
 	env.ExecuteWorkflow(ProvisionNode, input("n1"))
 	for p, inputs := range s.inputs {
 		wants := p == run.Preflight || p == run.ApplyConfig || p == run.WaitReady
-		require.Equal(t, wants, inputs[0].Sealed != nil, "phase %s", p)
+		require.Equal(t, wants, inputs[0].TakesConfig, "phase %s", p)
+		require.Nil(t, inputs[0].Sealed, "the history holds it once")
 	}
 }
 

@@ -17,7 +17,12 @@ type PhaseInput struct {
 	// Keep lets preflight leave a node alone that is Ready with the lot's
 	// config already: the lot is run again.
 	Keep bool `json:"keep,omitempty"`
-	// Sealed is set for the phases that need the config.
+	// TakesConfig is set for the phases that need the config: they fetch it
+	// from the run's input, the first event of its history, so that the
+	// history holds it once.
+	TakesConfig bool `json:"takesConfig,omitempty"`
+	// Sealed takes the place of what the run's input holds: a retry has
+	// corrected it, or there is no run (CheckLot).
 	Sealed *Sealed `json:"sealed,omitempty"`
 }
 

@@ -145,6 +145,7 @@ func (c Config) activities() (*activities.Activities, error) {
 		HTTP:       &http.Client{Timeout: time.Minute},
 		Record:     c.Temporal.RecordActivityHeartbeat,
 		RunEnded:   c.runEnded,
+		Sealed:     c.sealed,
 		LotImage:   c.lotImage,
 	}), nil
 }

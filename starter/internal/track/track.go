@@ -59,6 +59,17 @@ func (l Lot) Settled() bool {
 	return true
 }
 
+// Stuck gives the nodes that wait for a person.
+func (l Lot) Stuck() []Node {
+	var stuck []Node
+	for _, n := range l.Nodes {
+		if n.State == run.Stuck {
+			stuck = append(stuck, n)
+		}
+	}
+	return stuck
+}
+
 // NotFoundError says that Temporal knows no lot of this name.
 type NotFoundError struct{ Lot string }
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/starter/internal/show"
+	"github.com/ironlot/ironlot/starter/internal/track"
+)
+
+// maxPayload is Temporal's limit for one payload, in bytes; some room is
+// left for what goes with it.
+const maxPayload = 2<<20 - 64<<10
+
+// prepared is a lot file that has been checked, rendered and sealed.
+type prepared struct {
+	lot      *lot.Lot
+	warnings []string
+	in       run.LotInput
+}
+
+// prepare does everything with a lot file, or the named nodes of it, that needs
+// no server.
+func (a *app) prepare(ctx context.Context, path string, nodes []string) (*prepared, error) {
+	l, rendered, err := a.load(ctx, path, nodes)
+	if err != nil {
+		return nil, err
+	}
+	in, err := a.input(l, rendered)
+	return &prepared{lot: l, warnings: rendered.Warnings, in: in}, err
+}
+
+// prepareFor prepares the file of a lot that is at work.
+func (a *app) prepareFor(ctx context.Context, lotName, path string) (*prepared, error) {
+	p, err := a.prepare(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.lot.Name != lotName {
+		return nil, refuse("name the lot's own file, or one with its name", "%s is the file of lot %s, not %s", path, p.lot.Name, lotName)
+	}
+	return p, nil
+}
+
+// agree makes sure that nobody else holds the servers, and that a person wants
+// them erased.
+func (a *app) agree(ctx context.Context, c client.Client, p *prepared, yes bool) error {
+	if err := free(ctx, c, p.lot); err != nil {
+		return err
+	}
+	return a.confirm(ctx, p.lot, p.warnings, yes)
+}
+
+// load reads, checks and renders a lot, or the named nodes of it.
+func (a *app) load(ctx context.Context, path string, nodes []string) (*lot.Lot, *lot.Rendered, error) {
+	l, err := lot.Load(path)
+	if err == nil && len(nodes) > 0 {
+		err = l.Only(nodes)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	rendered, err := l.Render(ctx)
+	return l, rendered, err
+}
+
+// input seals the configs and makes the workflow's input.
+func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
+	in := run.LotInput{Lot: l.Name, Rollout: l.Rollout}
+	h, err := a.home()
+	if err != nil {
+		return in, err
+	}
+	recipients, err := h.Recipients()
+	if err != nil {
+		return in, err
+	}
+	in.Nodes, err = rendered.Seal(func(plaintext []byte) (string, error) { return seal.Seal(plaintext, recipients...) })
+	if err != nil {
+		return in, err
+	}
+	in = in.Share()
+	payload, err := converter.GetDefaultDataConverter().ToPayload(in)
+	if err != nil {
+		return in, fmt.Errorf("the input of lot %s cannot be encoded: %w", l.Name, err)
+	}
+	if size := len(payload.GetData()); size > maxPayload {
+		return in, refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", l.Name, show.Bytes(int64(size)), show.Bytes(maxPayload))
+	}
+	return in, nil
+}
+
+// free refuses servers that another run holds.
+func free(ctx context.Context, c client.Client, l *lot.Lot) error {
+	nodes := make([]run.Node, len(l.Nodes))
+	for i, n := range l.Nodes {
+		nodes[i] = n.Run
+	}
+	held, err := track.Holders(ctx, c, nodes)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, h := range held {
+		problems = append(problems, refuse(fmt.Sprintf("look at it with `starter status %s`, and wait or abort it", h.Lot),
+			"the server of node %s is held by a run of lot %s that started at %s (workflow %s, run %s)",
+			h.Node, h.Lot, h.Started.UTC().Format("2006-01-02 15:04:05 MST"), h.WorkflowID, h.RunID))
+	}
+	return errors.Join(problems...)
+}
+
+// confirm shows what is erased and lets a person agree by typing the lot's
+// name.
+func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bool) error {
+	out := a.stdout
+	if a.structured() {
+		out = a.stderr
+	}
+	if _, err := fmt.Fprintln(out, show.Plan(l, warnings)); err != nil {
+		return err
+	}
+	if yes {
+		return nil
+	}
+	if !a.stdinTerminal {
+		return refuse("give --yes to erase without being asked", "nobody can be asked: standard input is not a terminal")
+	}
+	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install %s: ", l.Name, show.Servers(len(l.Nodes)))
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
+		typed <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(out)
+		return &exitError{exitInterrupted, errors.New("interrupted; nothing was started")}
+	case name := <-typed:
+		if name == l.Name {
+			return nil
+		}
+		return refuse("", "that is not the lot's name, so nothing was started")
+	}
+}
