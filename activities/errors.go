@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
@@ -50,25 +50,6 @@ func retryDelay(err error) time.Duration {
 	return min(provider.RetryAfter(err), 5*time.Minute)
 }
 
-// clipEnd keeps the start of a text, clipStart its end: at most limit bytes.
-func clipEnd(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit - len("…")
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clipEnd(s string, limit int) string { return clip.End(s, limit) }
 
-func clipStart(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	cut := len(s) - limit + len("…")
-	for cut < len(s) && !utf8.RuneStart(s[cut]) {
-		cut++
-	}
-	return "…" + s[cut:]
-}
+func clipStart(s string, limit int) string { return clip.Start(s, limit) }

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -57,7 +58,7 @@ func (n *node) stopJob(ctx workflow.Context, p phase) error {
 		TaskQueue:           run.TaskQueue,
 		StartToCloseTimeout: 2 * time.Minute,
 		HeartbeatTimeout:    run.HeartbeatTimeout,
-		Summary:             clip(n.in.Node.Name+": stop the job on the machine", maxSummary),
+		Summary:             clip.End(n.in.Node.Name+": stop the job on the machine", maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6,
 			NonRetryableErrorTypes: []string{string(fault.NeedsOperator)},

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -32,7 +33,7 @@ func checkNode(ctx workflow.Context, in run.NodeInput) run.NodeCheck {
 		StartToCloseTimeout:    2*time.Minute + run.AttemptGrace,
 		ScheduleToCloseTimeout: 20 * time.Minute,
 		HeartbeatTimeout:       run.HeartbeatTimeout,
-		Summary:                clip(in.Node.Name+": check everything, touch nothing", maxSummary),
+		Summary:                clip.End(in.Node.Name+": check everything, touch nothing", maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second, MaximumAttempts: 5,
 			NonRetryableErrorTypes: []string{string(fault.NeedsOperator), string(fault.RescueLost)},

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -132,7 +133,7 @@ func (l *lot) runNode(ctx workflow.Context, i int) {
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WaitForCancellation:   true,
-		StaticSummary:         clip(fmt.Sprintf("%s: server %s of lot %s", in.Node.Name, in.Node.ServerName, in.Node.Lot), maxSummary),
+		StaticSummary:         clip.End(fmt.Sprintf("%s: server %s of lot %s", in.Node.Name, in.Node.ServerName, in.Node.Lot), maxSummary),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(in.Node.Lot),
 			temporal.NewSearchAttributeKeyKeyword(run.AttrNode).ValueSet(in.Node.Name)),

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -83,7 +84,7 @@ func (l *lot) progress(runID string) *run.LotProgress {
 			p.States[n.State] = append(p.States[n.State], i)
 		}
 		if n.Reason != "" {
-			p.Reasons[i] = clip(n.Reason, maxSummary)
+			p.Reasons[i] = clip.End(n.Reason, maxSummary)
 		}
 	}
 	return p

@@ -128,11 +128,3 @@ func TestDetailsNameTheStuckNodesAndWhy(t *testing.T) {
 	require.Contains(t, text, "1 of 2 Ready")
 	require.Contains(t, text, `| b | stuck | pipe \| and line |`)
 }
-
-func TestClipCutsAtARune(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "short", clip("short", 200))
-	long := clip("ääääääääää", 10)
-	require.LessOrEqual(t, len(long), 10)
-	require.Equal(t, "äää…", long)
-}

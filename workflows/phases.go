@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -81,7 +82,7 @@ func (p phase) options(node run.Node) workflow.ActivityOptions {
 		ScheduleToCloseTimeout: phaseLimit,
 		HeartbeatTimeout:       run.HeartbeatTimeout,
 		WaitForCancellation:    true,
-		Summary:                clip(node.Name+": "+p.does, maxSummary),
+		Summary:                clip.End(node.Name+": "+p.does, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        time.Second,
 			BackoffCoefficient:     2,

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -81,18 +81,6 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
 }
 
-// clip cuts a text to at most limit bytes, at a rune's border.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit - len("…")
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
-
 // lotDetails is the lot as a page of Markdown: the nodes that need a person
 // first.
 func lotDetails(s run.LotStatus) string {
@@ -116,7 +104,7 @@ func lotDetails(s run.LotStatus) string {
 		if shown++; shown == 1 {
 			b.WriteString("\n| node | state | why |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip(n.Reason, maxSummary)))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip.End(n.Reason, maxSummary)))
 	}
 	return b.String()
 }
