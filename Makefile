@@ -32,6 +32,7 @@ test: build temporal ## Run all tests
 	TMPDIR=$(TESTTMP) $(GO) test -timeout 20m -parallel 8 -p 1 ./tests ./tests/crash ./tests/chaos
 	@# Full-size images (4247 MiB), whole disks with STATE and lots of thousands are too slow under the race detector.
 	TMPDIR=$(TESTTMP) $(GO) test -timeout 10m -run '^TestFullSize$$|^TestState|^TestThousandsOfNodes$$' ./internal/agent/stage ./internal/agent/write ./workflows
+	@echo "NOT RUN: the tests on QEMU machines with a real kernel; run them with: make test-qemu"
 
 test-fast: ## Run the tests without the race detector
 	$(GO) test ./...

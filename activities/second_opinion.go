@@ -79,7 +79,7 @@ func opinion(ctx context.Context, client *kube.Client, name string, want kube.Ex
 	case err != nil && fault.ClassOf(err) == fault.NeedsOperator:
 		return nil, nil, err
 	case err != nil:
-		return []string{"kubernetes: " + err.Error()}, nil, nil
+		return []string{"kubernetes: " + err.Error()}, nil, nil //nolint:nilerr // it is waited for
 	}
 	unmet, notes = kube.Judge(node, want)
 	for i := range unmet {

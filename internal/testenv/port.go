@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -27,14 +28,16 @@ var claims struct { //nolint:gochecknoglobals // claims are the process's, not a
 func Port() int {
 	claims.Lock()
 	defer claims.Unlock()
+	var listen net.ListenConfig
+	ctx := context.Background() // the kernel answers at once
 	for range lastPort - firstPort {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // any will do
 		// An abstract socket is a lock that the kernel frees.
-		claim, err := net.Listen("unix", fmt.Sprintf("@ironlot-test-port-%d", port))
+		claim, err := listen.Listen(ctx, "unix", fmt.Sprintf("@ironlot-test-port-%d", port))
 		if err != nil {
 			continue
 		}
-		probe, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		probe, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			_ = claim.Close()
 			continue
