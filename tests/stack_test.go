@@ -4,7 +4,6 @@
 package tests
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -93,7 +92,7 @@ type stack struct {
 	client    client.Client
 	namespace string
 	identity  *age.X25519Identity
-	log       *lockedBuffer // of all workers
+	log       *rig.Log // of all workers
 }
 
 // newStack starts a lab of its own for a test. It has no worker yet.
@@ -110,7 +109,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	if o.Speed == 0 {
 		o.Speed = 200
 	}
-	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &lockedBuffer{}}
+	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &rig.Log{}}
 	var err error
 	s.fleet, err = lab.NewFleet(context.Background(), o)
 	require.NoError(t, err)
@@ -238,21 +237,13 @@ func (s *stack) result(r client.WorkflowRun) run.Status {
 	defer cancel()
 	var status run.Status
 	if err := r.Get(ctx, &status); err != nil {
-		s.t.Fatalf("run %s: %v\nstatus: %+v\nworker log:\n%s", r.GetID(), err, s.status(r.GetID()), s.log.tail(4000))
+		s.t.Fatalf("run %s: %v\nstatus: %+v\nworker log:\n%s", r.GetID(), err, s.status(r.GetID()), s.log.Tail(4000))
 	}
 	return status
 }
 
 // status asks a run how it stands; a run that does not answer is empty.
-func (s *stack) status(id string) run.Status {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var status run.Status
-	if value, err := s.client.QueryWorkflow(ctx, id, "", run.QueryStatus); err == nil {
-		_ = value.Get(&status)
-	}
-	return status
-}
+func (s *stack) status(id string) run.Status { return rig.StatusOf(s.client, id) }
 
 // waitFor waits until a run is in a state and, if given, in a phase.
 func (s *stack) waitFor(id string, state run.State, phase run.Phase) run.Status {
@@ -278,7 +269,7 @@ func (s *stack) eventually(what string, within time.Duration, cond func() bool) 
 	defer tick.Stop()
 	for !cond() {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %s in vain until %s\nworker log:\n%s", within, what, s.log.tail(4000))
+			s.t.Fatalf("waited %s in vain until %s\nworker log:\n%s", within, what, s.log.Tail(4000))
 		}
 		<-tick.C
 	}
@@ -299,27 +290,4 @@ func (s *stack) histories() map[string][]byte {
 func isAlreadyStarted(err error) bool {
 	_, ok := err.(*serviceerror.WorkflowExecutionAlreadyStarted) //nolint:errorlint // the SDK returns it bare
 	return ok
-}
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-func (b *lockedBuffer) tail(n int) string {
-	s := b.String()
-	return s[max(0, len(s)-n):]
 }

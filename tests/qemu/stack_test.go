@@ -1,12 +1,10 @@
 package qemu
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +27,7 @@ import (
 	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/internal/talos"
 	"github.com/ironlot/ironlot/internal/worker"
+	"github.com/ironlot/ironlot/tests/rig"
 )
 
 // The image is as small as kernel and RAM disk allow: under emulation
@@ -50,7 +49,7 @@ type stack struct {
 	client    client.Client
 	namespace string
 	identity  *age.X25519Identity
-	log       *lockedBuffer
+	log       *rig.Log
 }
 
 func newStack(t *testing.T, o lab.Options) *stack {
@@ -61,7 +60,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	if o.Image.Size == 0 {
 		o.Image = images.Spec{Size: imageSize, Data: imageData, Seed: 1}
 	}
-	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &lockedBuffer{}}
+	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &rig.Log{}}
 	o.Log = func(line string) { fmt.Fprintln(s.log, "console:", line) }
 	var err error
 	s.fleet, err = lab.NewFleet(context.Background(), o)
@@ -72,7 +71,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	})
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("console and worker:\n%s", s.log.tail(12000))
+			t.Logf("console and worker:\n%s", s.log.Tail(12000))
 		}
 	})
 	s.machine = s.fleet.Servers()[0].Guest
@@ -191,15 +190,7 @@ func (s *stack) settle(r client.WorkflowRun) run.Status {
 	return status
 }
 
-func (s *stack) status(id string) run.Status {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var status run.Status
-	if value, err := s.client.QueryWorkflow(ctx, id, "", run.QueryStatus); err == nil {
-		_ = value.Get(&status)
-	}
-	return status
-}
+func (s *stack) status(id string) run.Status { return rig.StatusOf(s.client, id) }
 
 // abort ends a run, so that another may have the server.
 func (s *stack) abort() {
@@ -249,25 +240,6 @@ func effort(m *qemu.Machine) string {
 		cpu += b.CPU
 	}
 	return fmt.Sprintf("QEMU used %.0f s of a processor in %d boots", cpu.Seconds(), len(boots))
-}
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) tail(n int) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.buf.String()
-	return s[max(0, len(s)-n):]
 }
 
 // plainConfig is the node's config in clear, rendered as a worker does.
