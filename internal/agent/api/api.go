@@ -67,6 +67,7 @@ type Disk struct {
 	Removable  bool        `json:"removable,omitempty"`
 	Table      string      `json:"table,omitempty"` // gpt, dos
 	Blank      bool        `json:"blank,omitempty"` // a GPT without partitions, both copies valid, protective MBR
+	Residue    bool        `json:"residue,omitempty"` // data where partitions start, of which the blank table says nothing; only disk-prep looks
 	Parts      []Partition `json:"parts,omitempty"`
 	Signatures []Signature `json:"signatures,omitempty"` // on the whole disk
 	Holders    []Holder    `json:"holders,omitempty"`    // everything that uses the disk or a part, outermost first

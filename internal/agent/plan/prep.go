@@ -155,9 +155,9 @@ func erase(d api.Disk) []Step {
 }
 
 // Empty reports whether a disk is what disk-prep leaves behind: not used,
-// without partitions and signatures, holding a blank GPT.
+// without partitions, signatures and residue, holding a blank GPT.
 func Empty(d api.Disk) bool {
-	return d.Blank && len(d.Parts) == 0 && len(d.Holders) == 0 && !slices.ContainsFunc(d.Signatures, foreign)
+	return d.Blank && !d.Residue && len(d.Parts) == 0 && len(d.Holders) == 0 && !slices.ContainsFunc(d.Signatures, foreign)
 }
 
 // foreign tells signatures apart from those of the blank table.

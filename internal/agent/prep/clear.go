@@ -2,6 +2,7 @@ package prep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -9,6 +10,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/report"
+	"github.com/ironlot/ironlot/internal/fault"
 )
 
 // What of a secondary disk is zeroed beside its tables and signatures, and
@@ -59,8 +61,41 @@ func (e *executor) clear(ctx context.Context, disk host.Disk, d api.Disk) error 
 	return wipe(ctx, disk, []plan.Range{{Offset: clearStart, Length: end - clearStart}})
 }
 
-// kept looks whether discarded blocks read as zeros where partitions start, at
-// each MiB. It gives the first offset that does not, or -1.
+// lookBehind looks behind the blank tables of secondary disks: superblocks of
+// an older layout may lie where the next one puts a partition.
+func (e *executor) lookBehind(ctx context.Context, disks []api.Disk) error {
+	for _, want := range e.spec.Secondary {
+		d, err := plan.Resolve(disks, want)
+		if err != nil || !plan.Empty(d) {
+			continue // the plan says what is to do, or why not
+		}
+		e.rep.Progress(api.Progress{Step: "looking behind the blank table of " + plan.Describe(d)})
+		at, err := e.residue(ctx, d)
+		if err != nil {
+			return err
+		}
+		for i := range disks {
+			disks[i].Residue = disks[i].Residue || disks[i].Name == d.Name && at >= 0
+		}
+	}
+	return nil
+}
+
+// residue gives the first offset of a disk's start that holds data, or -1.
+func (e *executor) residue(ctx context.Context, d api.Disk) (at int64, err error) {
+	disk, err := e.host.OpenDisk(ctx, d.Name, false)
+	if err != nil {
+		return 0, fault.Retry("the disk %s cannot be read: %w", plan.Describe(d), err)
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	if at, err = kept(ctx, disk, min(clearStart+clearAll, disk.Size()-clearStart)); err != nil && ctx.Err() == nil {
+		return 0, fault.Operator("check the disk's health and replace it if need be", "the disk %s cannot be read: %w", plan.Describe(d), err)
+	}
+	return at, err
+}
+
+// kept looks whether a disk reads as zeros where partitions start, at each
+// MiB. It gives the first offset that does not, or -1.
 func kept(ctx context.Context, disk host.Disk, end int64) (int64, error) {
 	p := make([]byte, 2*image.Block)
 	for off := int64(clearStart); off+int64(len(p)) <= end; off += clearStart {

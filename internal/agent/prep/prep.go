@@ -82,6 +82,9 @@ func (e *executor) plan(ctx context.Context) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	if err := e.lookBehind(ctx, inv.Disks); err != nil {
+		return plan.Plan{}, err
+	}
 	for _, d := range inv.Disks {
 		report.Log(e.rep, "saw", saw(d))
 	}
@@ -107,6 +110,9 @@ func saw(d api.Disk) string {
 	}
 	for _, s := range d.Signatures {
 		fmt.Fprintf(&b, ", %s at %d", s.Type, s.Offset)
+	}
+	if d.Residue {
+		b.WriteString(", old data that no table shows")
 	}
 	for _, p := range d.Parts {
 		fmt.Fprintf(&b, ", partition %d %s", p.Number, p.Label)

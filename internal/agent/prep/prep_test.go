@@ -255,6 +255,14 @@ func TestTheInsideOfASecondaryDisk(t *testing.T) {
 				t.Errorf("a device that keeps what it discards: reported %v", lying)
 			}
 
+			h.Disks[1].Put(t, old, hidden) // behind a table that is blank already
+			if _, err := prep.Run(t.Context(), h, spec, rep); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.Disks[1].Get(t, hidden, int64(len(old))); !image.IsZero(got) || !rep.has("saw", "old data that no table shows") {
+				t.Error("a blank table hid old data")
+			}
+
 			before := len(h.Disks[1].Ops())
 			if _, err := prep.Run(t.Context(), h, spec, &logs{}); err != nil || len(h.Disks[1].Ops()) != before {
 				t.Errorf("a second run touched the blank disk: %v", err)
