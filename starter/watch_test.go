@@ -37,7 +37,9 @@ func sitAt(t *testing.T, c *console, width, height int) *terminal {
 	t.Cleanup(func() {
 		_ = tty.Close()
 		_ = master.Close()
-		_ = s.screen.Close()
+		// Not the screen's Close, which races with its Read: the end of its
+		// answers ends the reader.
+		_ = s.screen.InputPipe().(io.Closer).Close()
 	})
 	c.vars["TERM"] = "xterm-256color"
 	c.stdin, c.stdout, c.stdinTerminal = tty, tty, true
