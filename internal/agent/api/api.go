@@ -65,8 +65,8 @@ type Disk struct {
 	SectorSize int         `json:"sectorSize"` // logical, bytes
 	ReadOnly   bool        `json:"readOnly,omitempty"`
 	Removable  bool        `json:"removable,omitempty"`
-	Table      string      `json:"table,omitempty"` // gpt, dos
-	Blank      bool        `json:"blank,omitempty"` // a GPT without partitions, both copies valid, protective MBR
+	Table      string      `json:"table,omitempty"`   // gpt, dos
+	Blank      bool        `json:"blank,omitempty"`   // a GPT without partitions, both copies valid, protective MBR
 	Residue    bool        `json:"residue,omitempty"` // data where partitions start, of which the blank table says nothing; only disk-prep looks
 	Parts      []Partition `json:"parts,omitempty"`
 	Signatures []Signature `json:"signatures,omitempty"` // on the whole disk
