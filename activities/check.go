@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
@@ -54,7 +55,7 @@ func (a *Activities) planConfig(ctx context.Context, in run.PhaseInput, s *secre
 	p := &run.ConfigPlan{SHA256: s.config.SHA256, Type: s.config.MachineType, Hostname: s.config.Hostname}
 	running, changes, err := runningConfig(ctx, talosAddr(in), s)
 	if err != nil {
-		p.Unread = clipEnd(err.Error(), 200)
+		p.Unread = clip.End(err.Error(), 200)
 		return p
 	}
 	p.Running, p.Changes = running, slices.Clip(changes)

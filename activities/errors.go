@@ -38,9 +38,9 @@ func report(ctx context.Context, err error) error {
 	if !ok {
 		f = &fault.Error{Class: fault.Transient, Message: err.Error()}
 	}
-	return temporal.NewApplicationErrorWithOptions(clipEnd(f.Message, maxMessage), string(f.Class), temporal.ApplicationErrorOptions{
+	return temporal.NewApplicationErrorWithOptions(clip.End(f.Message, maxMessage), string(f.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   f.Class != fault.Transient,
-		Details:        []any{run.ErrorDetails{Remedy: clipEnd(f.Remedy, maxMessage), Tail: clipStart(f.Tail, maxTail)}},
+		Details:        []any{run.ErrorDetails{Remedy: clip.End(f.Remedy, maxMessage), Tail: clip.Start(f.Tail, maxTail)}},
 		NextRetryDelay: retryDelay(err),
 	})
 }
@@ -49,7 +49,3 @@ func report(ctx context.Context, err error) error {
 func retryDelay(err error) time.Duration {
 	return min(provider.RetryAfter(err), 5*time.Minute)
 }
-
-func clipEnd(s string, limit int) string { return clip.End(s, limit) }
-
-func clipStart(s string, limit int) string { return clip.Start(s, limit) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
@@ -49,7 +50,7 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		}
 		err = outcome(in, status)
 		if err == nil {
-			return jobEnd{*status.Result, clipStart(logTail(status), maxLog)}, nil
+			return jobEnd{*status.Result, clip.Start(logTail(status), maxLog)}, nil
 		}
 		if fault.ClassOf(err) != fault.Transient {
 			return jobEnd{}, err
@@ -57,7 +58,7 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		if n == maxJobs {
 			return jobEnd{}, gaveUp(err)
 		}
-		b.step("starting the job again: " + clipEnd(err.Error(), 200))
+		b.step("starting the job again: " + clip.End(err.Error(), 200))
 		if err := sleep(ctx, againAfter(n)); err != nil {
 			return jobEnd{}, err
 		}

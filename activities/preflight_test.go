@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
@@ -118,10 +119,10 @@ func TestLookAtImage(t *testing.T) {
 func TestClip(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 100)
-	require.Equal(t, "short", clipEnd("short", 10))
-	require.Equal(t, "short", clipStart("short", 10))
-	require.LessOrEqual(t, len(clipEnd(long, 50)), 50)
-	require.LessOrEqual(t, len(clipStart(long, 50)), 50)
-	require.True(t, strings.HasSuffix(clipEnd(long, 50), "ä…"))
-	require.True(t, strings.HasPrefix(clipStart(long, 50), "…ä"))
+	require.Equal(t, "short", clip.End("short", 10))
+	require.Equal(t, "short", clip.Start("short", 10))
+	require.LessOrEqual(t, len(clip.End(long, 50)), 50)
+	require.LessOrEqual(t, len(clip.Start(long, 50)), 50)
+	require.True(t, strings.HasSuffix(clip.End(long, 50), "ä…"))
+	require.True(t, strings.HasPrefix(clip.Start(long, 50), "…ä"))
 }

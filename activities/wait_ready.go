@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
@@ -110,7 +111,7 @@ func (w *readiness) report(unmet []string) {
 	w.unmet = unmet
 	step := "Ready, watching that it stays so"
 	if len(unmet) > 0 {
-		step = "waiting for Ready: " + clipEnd(strings.Join(unmet, "; "), 300)
+		step = "waiting for Ready: " + clip.End(strings.Join(unmet, "; "), 300)
 	}
 	w.beat.set(run.Progress{Step: step, Unmet: unmet})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
@@ -50,7 +51,7 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 				"no new rescue boot of server %s answered SSH at %s within %s: %s",
 				in.Node.ServerName, in.Facts.Address, in.Node.Timeouts.RescueBootOr(), last)
 		}
-		b.step("waiting for SSH: " + clipEnd(last, 200))
+		b.step("waiting for SSH: " + clip.End(last, 200))
 		pause := machinePoll
 		if err != nil {
 			pause = loginPoll

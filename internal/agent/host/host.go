@@ -53,8 +53,8 @@ type Disk interface {
 	// ReadDirectAt reads past the page cache; offset and length are
 	// multiples of 4096 or reach the end of the disk.
 	ReadDirectAt(p []byte, off int64) (int, error)
-	// Zero makes a range read as zeros and says how: "discard",
-	// "write-zeroes" or "written". Discard counts only where the device
+	// Zero makes a range read as zeros and says how: Discard, WriteZeroes
+	// or Written. Discard counts only where the device
 	// promises zeros or the caller's read-back has seen them.
 	Zero(ctx context.Context, off, length int64) (method string, err error)
 	// Sync flushes the device's write cache.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/host"
@@ -22,8 +23,6 @@ const (
 	clearStart = 1 << 20 // what lies before is the table's
 	clearAll   = 1 << 30
 	clearStep  = 256 << 20
-	restStep   = 64 << 30
-	discard    = "discard" // as host.Disk names it
 )
 
 // clear zeroes the inside of a secondary disk.
@@ -35,19 +34,19 @@ func (e *executor) clear(ctx context.Context, disk host.Disk, d api.Disk) error 
 	}
 	meter := report.NewMeter(e.rep, "zero the secondary disk "+plan.Describe(d), end-clearStart)
 	defer meter.End()
-	method := discard
+	method := host.Discard
 	for off := int64(clearStart); off < end; off += clearStep {
 		n := min(clearStep, end-off)
 		how, err := disk.Zero(ctx, off, n)
 		if err != nil {
 			return err
 		}
-		if how != discard {
+		if how != host.Discard {
 			method = how
 		}
 		meter.Add(n)
 	}
-	if method != discard {
+	if method != host.Discard {
 		return nil
 	}
 	at, err := kept(ctx, disk, end)
@@ -55,7 +54,7 @@ func (e *executor) clear(ctx context.Context, disk host.Disk, d api.Disk) error 
 		return err
 	}
 	if at < 0 {
-		return discardRest(ctx, disk, end, last)
+		return host.DiscardRest(end, last, func(off, n int64) (string, error) { return disk.Zero(ctx, off, n) })
 	}
 	report.Log(e.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", plan.Describe(d), at))
 	return wipe(ctx, disk, []plan.Range{{Offset: clearStart, Length: end - clearStart}})
@@ -74,9 +73,8 @@ func (e *executor) lookBehind(ctx context.Context, disks []api.Disk) error {
 		if err != nil {
 			return err
 		}
-		for i := range disks {
-			disks[i].Residue = disks[i].Residue || disks[i].Name == d.Name && at >= 0
-		}
+		i := slices.IndexFunc(disks, func(x api.Disk) bool { return x.Name == d.Name })
+		disks[i].Residue = at >= 0
 	}
 	return nil
 }
@@ -94,33 +92,14 @@ func (e *executor) residue(ctx context.Context, d api.Disk) (at int64, err error
 	return at, err
 }
 
-// kept looks whether a disk reads as zeros where partitions start, at each
-// MiB. It gives the first offset that does not, or -1.
+// kept looks whether a disk reads as zeros where partitions start, up to an
+// end. It gives the first offset that does not, or -1.
 func kept(ctx context.Context, disk host.Disk, end int64) (int64, error) {
-	p := make([]byte, 2*image.Block)
-	for off := int64(clearStart); off+int64(len(p)) <= end; off += clearStart {
+	return image.Residue(clearStart, end, func(p []byte, off int64) error {
 		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		if _, err := disk.ReadDirectAt(p, off); err != nil {
-			return 0, err
-		}
-		if !image.IsZero(p) {
-			return off, nil
-		}
-	}
-	return -1, nil
-}
-
-// discardRest goes on to the end of the disk for as long as it is cheap.
-func discardRest(ctx context.Context, disk host.Disk, off, end int64) error {
-	for off < end {
-		n := min(restStep, end-off)
-		method, err := disk.Zero(ctx, off, n)
-		if err != nil || method != discard {
 			return err
 		}
-		off += n
-	}
-	return nil
+		_, err := disk.ReadDirectAt(p, off)
+		return err
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
@@ -32,7 +33,7 @@ type difference struct {
 // one more look.
 func (w *writer) verify(ctx context.Context) error {
 	diff, err := w.compare(ctx)
-	if err == nil && diff != nil && diff.hole && w.done.ZeroMethod != written {
+	if err == nil && diff != nil && diff.hole && w.done.ZeroMethod != host.Written {
 		report.Log(w.rep, "saw", fmt.Sprintf("%s does not read as zeros at byte %d in spite of %s: all of the image is written, zeros included",
 			w.name, diff.off, w.done.ZeroMethod))
 		if err := w.writeAll(ctx); err != nil {
@@ -52,7 +53,7 @@ func (w *writer) verify(ctx context.Context) error {
 
 // writeAll writes what was to be zeroed.
 func (w *writer) writeAll(ctx context.Context) error {
-	w.done.ZeroMethod = written
+	w.done.ZeroMethod = host.Written
 	if err := w.copy(ctx, true); err != nil {
 		return err
 	}

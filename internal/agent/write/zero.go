@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/report"
 )
@@ -17,16 +18,8 @@ import (
 // written: no partition of the new system starts there, and what the old
 // table showed there was cleared when the disk was prepared.
 const (
-	margin    = 1 << 30
-	zeroStep  = 256 * mib
-	restStep  = 1 << 30  // the first step behind the margin
-	restSteps = 64 << 30 // the largest one
-)
-
-// The ways to zero, as host.Disk names them.
-const (
-	discard = "discard"
-	written = "written"
+	margin   = 1 << 30
+	zeroStep = 256 * mib
 )
 
 // zeroEnd is the end of what is zeroed at any price.
@@ -49,13 +42,13 @@ func (w *writer) zero(ctx context.Context) error {
 		w.done.ZeroMethod = weaker(w.done.ZeroMethod, method)
 		meter.Add(n)
 	}
-	if w.done.ZeroMethod != discard {
+	if w.done.ZeroMethod != host.Discard {
 		return nil
 	}
-	if err := w.checkDiscard(ctx, end, meter); err != nil || w.done.ZeroMethod != discard {
+	if err := w.checkDiscard(ctx, end, meter); err != nil || w.done.ZeroMethod != host.Discard {
 		return err
 	}
-	return w.discardRest(ctx, end, last)
+	return host.DiscardRest(end, last, func(off, n int64) (string, error) { return w.zeroRange(ctx, off, n) })
 }
 
 func (w *writer) zeroRange(ctx context.Context, off, n int64) (string, error) {
@@ -75,23 +68,10 @@ func (w *writer) zeroRange(ctx context.Context, off, n int64) (string, error) {
 
 // weaker gives the method that relies less on the device.
 func weaker(a, b string) string {
-	if a == "" || a == discard || b == written {
+	if a == "" || a == host.Discard || b == host.Written {
 		return b
 	}
 	return a
-}
-
-// discardRest goes on behind the margin for as long as it is cheap.
-func (w *writer) discardRest(ctx context.Context, off, end int64) error {
-	for step := int64(restStep); off < end; step = min(2*step, restSteps) {
-		n := min(step, end-off)
-		method, err := w.zeroRange(ctx, off, n)
-		if err != nil || method != discard {
-			return err
-		}
-		off += n
-	}
-	return nil
 }
 
 // checkDiscard looks whether discarded blocks behind the image read as zeros
@@ -99,27 +79,25 @@ func (w *writer) discardRest(ctx context.Context, off, end int64) error {
 // device that keeps the old data gets zeros written. The image's own range is
 // compared as a whole later on.
 func (w *writer) checkDiscard(ctx context.Context, end int64, meter *report.Meter) error {
-	p := make([]byte, 2*image.Block)
-	for off := max((w.src.size+mib-1)/mib*mib, edge); off+int64(len(p)) <= end; off += mib {
+	from := max((w.src.size+mib-1)/mib*mib, edge)
+	at, err := image.Residue(from, end, func(p []byte, off int64) error {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
-		if err := w.readBack(p, off); err != nil {
-			return err
-		}
-		if !image.IsZero(p) {
-			report.Log(w.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", w.name, off))
-			meter.Set(0)
-			w.done.BytesZeroed = 0
-			return w.writeZeros(ctx, edge, end, meter)
-		}
+		return w.readBack(p, off)
+	})
+	if err != nil || at < 0 {
+		return err
 	}
-	return nil
+	report.Log(w.rep, "saw", fmt.Sprintf("%s says that it discards and still holds data at byte %d: zeros are written instead", w.name, at))
+	meter.Set(0)
+	w.done.BytesZeroed = 0
+	return w.writeZeros(ctx, edge, end, meter)
 }
 
 func (w *writer) writeZeros(ctx context.Context, from, end int64, meter *report.Meter) error {
 	zeros := make([]byte, chunkSize)
-	w.done.ZeroMethod = written
+	w.done.ZeroMethod = host.Written
 	for off := from; off < end; off += chunkSize {
 		if ctx.Err() != nil {
 			return stopped(ctx)

@@ -138,12 +138,12 @@ const zeroChunk = 128 << 20
 // Zero has the device write zeros where it can. Else it discards, which
 // promises nothing: the caller must read back. Else the kernel writes them.
 func (d *disk) Zero(ctx context.Context, off, length int64) (string, error) {
-	method, request := "written", uintptr(unix.BLKZEROOUT)
+	method, request := host.Written, uintptr(unix.BLKZEROOUT)
 	switch {
 	case d.offloads:
-		method = "write-zeroes"
+		method = host.WriteZeroes
 	case d.discards:
-		method, request = "discard", unix.BLKDISCARD
+		method, request = host.Discard, unix.BLKDISCARD
 	}
 	for done := int64(0); done < length; {
 		if err := ctx.Err(); err != nil {
