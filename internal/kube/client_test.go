@@ -10,6 +10,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/kube"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // ask asks for the node worker-1 with a kubeconfig.
@@ -47,13 +48,10 @@ func TestNode(t *testing.T) {
 
 func TestNodeOfAnAPIThatIsGone(t *testing.T) {
 	t.Parallel()
-	api := server(t)
-	admin, err := api.Kubeconfig()
-	require.NoError(t, err)
-	require.NoError(t, api.Close())
-	_, err = ask(t, admin)
+	gone := "https://" + testenv.Nobody()
+	_, err := ask(t, edit(t, server(t), func(f *file) { f.Clusters[0].Cluster["server"] = gone }))
 	require.Equal(t, fault.Transient, fault.ClassOf(err))
-	require.EqualError(t, err, "the Kubernetes API at "+api.URL()+" does not answer (dial: connect: connection refused)")
+	require.EqualError(t, err, "the Kubernetes API at "+gone+" does not answer (dial: connect: connection refused)")
 }
 
 func TestNodeForAStranger(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 func TestRedirects(t *testing.T) {
@@ -96,9 +97,7 @@ func TestSecrets(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		return true
 	}})
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	for _, base := range []string{s.URL, refused.URL, gone.URL} {
+	for _, base := range []string{s.URL, refused.URL, "http://" + testenv.Nobody()} {
 		var logged []string
 		o := quick()
 		o.Log = func(text string) { logged = append(logged, text) }
