@@ -55,7 +55,7 @@ func probe(args []string) error {
 	}
 	var size int64
 	if l.Decompress, err = stopwatch(func() error {
-		r, err := image.Open(bytes.NewReader(packed), 1<<40)
+		r, err := image.Open(bytes.NewReader(packed), image.Options{Limit: 1<<40})
 		if err != nil {
 			return err
 		}
