@@ -53,13 +53,13 @@ func newAhead(src pieces, size, depth int) *Ahead {
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for range depth + 1 {
-		a.free <- make([]byte, size)
+		a.free <- nil // made when it is needed: a short file needs few
 	}
-	go a.fill(src)
+	go a.fill(src, size)
 	return a
 }
 
-func (a *Ahead) fill(src pieces) {
+func (a *Ahead) fill(src pieces, size int) {
 	defer close(a.done)
 	for {
 		var buf []byte
@@ -67,6 +67,9 @@ func (a *Ahead) fill(src pieces) {
 		case buf = <-a.free:
 		case <-a.stop:
 			return
+		}
+		if buf == nil {
+			buf = make([]byte, size)
 		}
 		c := readFull(src, buf)
 		select {

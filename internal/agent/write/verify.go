@@ -17,9 +17,13 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
-// readers is how many chunks are read back and compared at once: a disk is
-// busy only with several requests in flight.
-const readers = 4
+// readers is how many chunks are read back and compared at once, each of
+// readChunk bytes: a disk is busy only with several requests in flight, and
+// what was read is best compared while it is in a processor's cache.
+const (
+	readers   = 4
+	readChunk = mib
+)
 
 // difference is the first place where the disk is not what the image is.
 type difference struct {
@@ -81,9 +85,9 @@ func (w *writer) compare(ctx context.Context) (*difference, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for range readers {
 		group.Go(func() error {
-			want, got := make([]byte, chunkSize), make([]byte, chunkSize)
+			want, got := make([]byte, readChunk), make([]byte, readChunk)
 			for {
-				off := next.Add(chunkSize) - chunkSize
+				off := next.Add(readChunk) - readChunk
 				mu.Lock()
 				over := first != nil // chunks before it are in other hands
 				mu.Unlock()
@@ -93,7 +97,7 @@ func (w *writer) compare(ctx context.Context) (*difference, error) {
 				if ctx.Err() != nil {
 					return stopped(ctx)
 				}
-				n := min(chunkSize, w.src.size-off)
+				n := min(readChunk, w.src.size-off)
 				diff, err := w.compareChunk(want[:n], got, off)
 				if err != nil {
 					return err

@@ -155,22 +155,22 @@ func (w *writer) copy(ctx context.Context, all bool) error {
 	if all {
 		parts = []extent{{0, w.src.size}}
 	}
+	buf := make([]byte, chunkSize)
 	for _, part := range parts {
-		if err := w.copyPart(ctx, part.from(edge), all, meter); err != nil {
+		if err := w.copyPart(ctx, part.from(edge), buf, all, meter); err != nil {
 			return err
 		}
 	}
 	// The last MiB of the disk holds the blank GPT's backup, not zeros.
 	last := extent{w.disk.Size() - edge, w.src.size}
-	if err := w.copyPart(ctx, last, true, meter); err != nil {
+	if err := w.copyPart(ctx, last, buf, true, meter); err != nil {
 		return err
 	}
 	meter.Set(w.src.size)
 	return w.sync()
 }
 
-func (w *writer) copyPart(ctx context.Context, part extent, all bool, meter *report.Meter) error {
-	buf := make([]byte, chunkSize)
+func (w *writer) copyPart(ctx context.Context, part extent, buf []byte, all bool, meter *report.Meter) error {
 	for off := part.start; off < part.end; off += chunkSize {
 		if ctx.Err() != nil {
 			return stopped(ctx)
