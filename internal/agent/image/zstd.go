@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -182,13 +183,12 @@ func (z *zstdFrames) block() error {
 	}
 	if !repeated {
 		z.pass = size
-		z.saver.data()
 		return nil
 	}
 	if p, err = z.take(1); err != nil {
 		return early(err)
 	}
-	if z.saver.repeated(p[0], size, last) {
+	if p[0] == 0 && !last && z.saver.saves(size) {
 		z.give = z.give[:0] // it is a hole
 	}
 	return nil
@@ -241,11 +241,11 @@ func (h zstdHeader) plain() []byte {
 // maxZstdBlock is what a block holds at most, in bytes (section 3.1.1.2.4).
 const maxZstdBlock = 128 << 10
 
-// zeroSaver keeps from the decoder the blocks that only repeat a zero, but
-// for as many as fill its window: what comes behind them may refer to
-// nothing else, so it is decoded as if all of them had been. They are told as
-// zeros in place of being made. A frame's checksum, which speaks of them
-// too, is not compared then: a digest of the served file has to prove it.
+// zeroSaver keeps from the decoder the blocks that only repeat a zero and
+// follow a window of zeros: what comes behind them can refer to nothing else,
+// so it is decoded as if they had been there. They are told as zeros in place
+// of being made. A frame's checksum, which speaks of them too, is not compared
+// then: a digest of the served file has to prove it.
 //
 // A block is kept back when the decoder asks for it, which it does only when
 // all before it was read (zstd.WithDecoderConcurrency(1)).
@@ -257,7 +257,7 @@ type zeroSaver struct {
 	err  error // comes behind kept
 
 	window int64 // of the frame
-	run    int64 // zeros that end what the decoder has of the frame
+	run    int64 // zeros that end what the decoder has given of the frame
 	ends   int64 // where the frame's content ends, -1 if it does not say
 	inside bool
 }
@@ -283,28 +283,22 @@ func (s *zeroSaver) endFrame() error {
 	return nil
 }
 
-// data is a block of anything else.
-func (s *zeroSaver) data() {
-	if s != nil {
-		s.run = 0
-	}
-}
-
-// repeated is a block of size times a byte; it reports whether that is kept
-// from the decoder. What the decoder would refuse it gets.
-func (s *zeroSaver) repeated(value byte, size int64, last bool) bool {
-	switch {
-	case s == nil:
-		return false
-	case value != 0:
-		s.run = 0
-		return false
-	case last || size > min(s.window, maxZstdBlock) || s.run < s.window:
-		s.run += size
+// saves reports whether a block of size zeros is kept from the decoder. What
+// it would refuse it gets.
+func (s *zeroSaver) saves(size int64) bool {
+	if s == nil || s.run < s.window || size > min(s.window, maxZstdBlock) {
 		return false
 	}
 	s.hole += size
 	return true
+}
+
+// count looks at what the decoder has given.
+func (s *zeroSaver) count(p []byte) {
+	if !IsZero(p) {
+		p, s.run = p[len(bytes.TrimRight(p, "\x00")):], 0
+	}
+	s.run += int64(len(p))
 }
 
 // piece reads either n bytes of data into p or tells of zeros: a whole number
@@ -312,6 +306,7 @@ func (s *zeroSaver) repeated(value byte, size int64, last bool) bool {
 func (s *zeroSaver) piece(p []byte) (n int, zeros int64, err error) {
 	if s.hole == 0 && len(s.kept) == 0 && s.err == nil {
 		n, err = s.dec.Read(p)
+		s.count(p[:n])
 		if s.hole == 0 {
 			s.pos += int64(n)
 			return n, 0, err
