@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/kube"
@@ -34,11 +36,13 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	client := l.client(j, out)
 	kubernetes := l.kubernetes(j, out)
 	trusted := kubernetes == nil
-	for _, n := range l.Nodes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		config := n.render(j, files)
+	configs, errs, err := l.render(ctx, j, files)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range l.Nodes {
+		config := configs[i]
+		j.note(n.configAt, errs[i])
 		if config == nil {
 			continue
 		}
@@ -112,11 +116,33 @@ func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
 	return client
 }
 
-// render makes one node's machine config, or notes why not.
-func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered {
-	read := func(path string) {
+// render makes the machine config of every node, or says why not, on all of
+// the computer's cores.
+func (l *Lot) render(ctx context.Context, j *journal, files map[string]talos.Named) ([]*talos.Rendered, []error, error) {
+	for _, n := range l.Nodes {
+		n.read(j, files)
+	}
+	configs, errs := make([]*talos.Rendered, len(l.Nodes)), make([]error, len(l.Nodes))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, n := range l.Nodes {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p := n.parts(files)
+			configs[i], errs[i] = talos.Render(p.shared.Input(p.own, n.Run.Name, n.Run.Values(0)))
+			return nil
+		})
+	}
+	return configs, errs, group.Wait()
+}
+
+// read reads the files of a node's config that have not been read yet.
+func (n *Node) read(j *journal, files map[string]talos.Named) {
+	for _, path := range append([]string{n.Config}, n.Patches...) {
 		if _, ok := files[path]; ok {
-			return
+			continue
 		}
 		data, err := readFile(path)
 		if err != nil {
@@ -124,14 +150,6 @@ func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered 
 		}
 		files[path] = talos.Named{Name: path, Data: data}
 	}
-	read(n.Config)
-	for _, patch := range n.Patches {
-		read(patch)
-	}
-	p := n.parts(files)
-	config, err := talos.Render(p.shared.Input(p.own, n.Run.Name, n.Run.Values(0)))
-	j.note(n.configAt, err)
-	return config
 }
 
 // note adds every error of a joined one at a place.

@@ -22,7 +22,7 @@ import (
 
 // Cluster writes controlplane.yaml, worker.yaml, talosconfig and kubeconfig of
 // a new cluster into a directory. No Kubernetes API answers the kubeconfig.
-func Cluster(t *testing.T, dir, name string) {
+func Cluster(t testing.TB, dir, name string) {
 	t.Helper()
 	bundle, err := secrets.NewBundle(secrets.NewFixedClock(time.Now()), nil)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func Cluster(t *testing.T, dir, name string) {
 
 // Lot writes a lot of simulated servers with the configs of a new cluster
 // and gives the lot file's path. The first node is a control plane.
-func Lot(t *testing.T, name string, servers int) string {
+func Lot(t testing.TB, name string, servers int) string {
 	t.Helper()
 	dir := t.TempDir()
 	Cluster(t, dir, name)
