@@ -16,12 +16,17 @@ import (
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
+// digestSize is how many hex digits of a config's digest travel with a node:
+// enough to tell two configs of one node apart.
+const digestSize = 16
+
 // Rendered is a lot with the machine config of every node, in clear.
 type Rendered struct {
 	Warnings []string // of the lot and of its configs, one sentence each
 
 	nodes       []run.Node
 	parts       []parts
+	digests     []string // of each node's config, see run.Sealed
 	talosconfig []byte
 	kubeconfig  []byte // nil: Kubernetes is not asked
 }
@@ -60,6 +65,7 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
 		}
 		out.nodes, out.parts = append(out.nodes, n.Run), append(out.parts, n.parts(files))
+		out.digests = append(out.digests, config.SHA256[:digestSize])
 	}
 	if err := j.err(); err != nil {
 		return nil, err
@@ -239,7 +245,7 @@ func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.Node
 	inputs := make([]run.NodeInput, len(r.nodes))
 	for i, node := range r.nodes {
 		p := r.parts[i]
-		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig, Kubeconfig: kubeconfig}
+		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig, Kubeconfig: kubeconfig, Digest: r.digests[i]}
 		if sealed.Config == "" {
 			if sealed.Config, err = part(p.shared); err != nil {
 				return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)

@@ -24,7 +24,14 @@ import (
 // a new cluster into a directory. No Kubernetes API answers the kubeconfig.
 func Cluster(t testing.TB, dir, name string) {
 	t.Helper()
-	bundle, err := secrets.NewBundle(secrets.NewFixedClock(time.Now()), nil)
+	ClusterOf(t, dir, name, time.Now())
+}
+
+// ClusterOf is Cluster with the time at which the configs were made: the
+// talosconfig's certificate is good for a year, the CAs for ten.
+func ClusterOf(t testing.TB, dir, name string, made time.Time) {
+	t.Helper()
+	bundle, err := secrets.NewBundle(secrets.NewFixedClock(made), nil)
 	require.NoError(t, err)
 	input, err := generate.NewInput(name, "https://10.0.0.1:6443", "1.35.0", generate.WithSecretsBundle(bundle))
 	require.NoError(t, err)
