@@ -6,6 +6,7 @@ package activities
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"filippo.io/age"
@@ -45,14 +46,19 @@ type Activities struct {
 	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
 	sealed     func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
 	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
+	look       func(ctx context.Context, image run.Image) (imageLook, error)
+	lookup     lookup
 }
 
 // New makes the activities.
 func New(c Config) *Activities {
-	return &Activities{
+	a := &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
 		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
+		lookup: net.DefaultResolver.LookupHost,
 	}
+	a.look = a.lookAtImage
+	return a
 }
 
 // RegisterMachine registers the activities that work on machines and nodes,
@@ -72,7 +78,7 @@ func (a *Activities) RegisterMachine(r worker.ActivityRegistry) {
 // something, for the task queue run.ProviderTaskQueue.
 func (a *Activities) RegisterProvider(r worker.ActivityRegistry) {
 	a.register(r, string(run.Preflight), a.preflightOrKept)
-	a.register(r, run.ActivityCheck, a.check)
+	register(a, r, run.ActivityCheck, a.checkNodes)
 	a.register(r, string(run.RebootRescue), a.rebootRescue)
 	a.register(r, string(run.BootNormal), a.bootNormal)
 }
@@ -81,18 +87,26 @@ func (a *Activities) RegisterProvider(r worker.ActivityRegistry) {
 type phaseFunc func(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error)
 
 func (a *Activities) register(r worker.ActivityRegistry, name string, do phaseFunc) {
-	r.RegisterActivityWithOptions(func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
+	register(a, r, name, func(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
+		if err := a.fetch(ctx, &in); err != nil {
+			return run.PhaseOutput{}, err
+		}
+		out, err := do(ctx, b, in)
+		out.Facts = out.Facts.Since(in.Facts)
+		return out, err
+	})
+}
+
+// register registers an activity that heartbeats and returns a fault.
+func register[In, Out any](a *Activities, r worker.ActivityRegistry, name string, do func(context.Context, *beat, In) (Out, error)) {
+	r.RegisterActivityWithOptions(func(ctx context.Context, in In) (Out, error) {
 		ctx, b := a.startBeat(ctx)
 		defer b.stop()
-		err := a.fetch(ctx, &in)
-		var out run.PhaseOutput
-		if err == nil {
-			out, err = do(ctx, b, in)
-		}
+		out, err := do(ctx, b, in)
 		if err != nil {
-			return run.PhaseOutput{}, report(ctx, err)
+			var none Out
+			return none, report(ctx, err)
 		}
-		out.Facts = out.Facts.Since(in.Facts)
 		return out, nil
 	}, activity.RegisterOptions{Name: name})
 }

@@ -34,15 +34,20 @@ func report(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err() // Temporal asked for it, or the attempt has timed out
 	}
-	f, ok := fault.As(err)
-	if !ok {
-		f = &fault.Error{Class: fault.Transient, Message: err.Error()}
-	}
+	f := classified(err)
 	return temporal.NewApplicationErrorWithOptions(clip.End(f.Message, maxMessage), string(f.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   f.Class != fault.Transient,
 		Details:        []any{run.ErrorDetails{Remedy: clip.End(f.Remedy, maxMessage), Tail: clip.Start(f.Tail, maxTail)}},
 		NextRetryDelay: retryDelay(err),
 	})
+}
+
+// classified is an error with its class; one without passes by itself.
+func classified(err error) *fault.Error {
+	if f, ok := fault.As(err); ok {
+		return f
+	}
+	return &fault.Error{Class: fault.Transient, Message: err.Error()}
 }
 
 // retryDelay is how long the provider asks to wait, at most five minutes.

@@ -16,9 +16,9 @@ import (
 const beatEvery = 5 * time.Second
 
 // beat is an activity's heartbeat: what it does now, and what a later
-// attempt must know.
+// attempt must know. The zero value tells nobody.
 type beat struct {
-	ctx    context.Context
+	ctx    context.Context // nil: nobody is told
 	cancel context.CancelCauseFunc
 	record func(ctx context.Context, taskToken []byte, details ...any) error
 	done   chan struct{}
@@ -88,7 +88,9 @@ func (b *beat) send() {
 	b.mu.Lock()
 	p := b.progress
 	b.mu.Unlock()
-	activity.RecordHeartbeat(b.ctx, p)
+	if b.ctx != nil {
+		activity.RecordHeartbeat(b.ctx, p)
+	}
 }
 
 // intent is the request that an earlier attempt recorded, nil when none did.

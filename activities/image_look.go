@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/fault"
@@ -18,9 +20,34 @@ type imageLook struct {
 	size   int64 // bytes of the download, -1 unknown
 }
 
+// Looks at a host name before it counts as one that does not exist: whoever
+// mistypes a name must not wait for as long as a network may be away.
+const (
+	nameLooks = 3
+	nameEvery = 2 * time.Second
+)
+
 // lookAtImage reads the start of the image, so that an image that is not
 // there, or is no image, is known before the server is touched.
 func (a *Activities) lookAtImage(ctx context.Context, img run.Image) (imageLook, error) {
+	for look := 1; ; look++ {
+		seen, err := a.lookOnce(ctx, img)
+		dns, ok := errors.AsType[*net.DNSError](err)
+		switch {
+		case !ok || !dns.IsNotFound:
+			return seen, err
+		case look == nameLooks:
+			return imageLook{}, fault.Operator("correct image.url in the lot file, or the worker's DNS, then retry",
+				"the image's host %s does not exist, says the DNS of the worker", dns.Name)
+		}
+		if err := sleep(ctx, nameEvery); err != nil {
+			return imageLook{}, err
+		}
+	}
+}
+
+// lookOnce is one look.
+func (a *Activities) lookOnce(ctx context.Context, img run.Image) (imageLook, error) {
 	where := publicURL(img.URL)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, img.URL, nil)
 	if err != nil {

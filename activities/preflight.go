@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -34,10 +33,10 @@ func (a *Activities) preflight(ctx context.Context, b *beat, in run.PhaseInput) 
 	in = f.in
 	found := []error{checkServer(in, f.server)}
 	found = append(found, checkVLANs(in.Node.ServerName, f.secrets.config.VLANs, networks), a.checkKeys(ctx),
-		checkEndpoint(ctx, net.DefaultResolver.LookupHost, in.Node, f.secrets.config, f.server.Addresses))
+		checkEndpoint(ctx, a.lookup, in.Node, f.secrets.config, f.server.Addresses))
 
 	b.step("looking at the image")
-	look, err := a.lookAtImage(ctx, in.Node.Image)
+	look, err := a.look(ctx, in.Node.Image)
 	found = append(found, err)
 
 	if in.Facts.Address != "" {

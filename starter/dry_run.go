@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/starter/internal/show"
+	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 // dryRunTimeout bounds the whole check; it needs a worker.
@@ -20,7 +22,7 @@ const dryRunTimeout = 20 * time.Minute
 // dryRun lets a worker check every node of a lot against the real provider,
 // and shows what a run would do. Nothing is started.
 func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) error {
-	checked, err := checkLot(ctx, c.Client, p.in)
+	checked, err := a.checkLot(ctx, c.Client, p.in)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 	return nil
 }
 
-func checkLot(ctx context.Context, c client.Client, in run.LotInput) (run.LotCheck, error) {
+func (a *app) checkLot(ctx context.Context, c client.Client, in run.LotInput) (run.LotCheck, error) {
 	var checked run.LotCheck
 	r, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: run.CheckID(in.Lot), TaskQueue: run.TaskQueue, WorkflowExecutionTimeout: dryRunTimeout,
@@ -59,11 +61,43 @@ func checkLot(ctx context.Context, c client.Client, in run.LotInput) (run.LotChe
 	if err != nil {
 		return checked, fmt.Errorf("the check of lot %s cannot be started: %w", in.Lot, err)
 	}
-	if err := r.Get(ctx, &checked); err != nil {
-		if ctx.Err() != nil {
-			return checked, &exitError{exitInterrupted, errors.New("interrupted; nothing was touched")}
-		}
+	stop := a.showCheck(ctx, c, in)
+	err = r.Get(ctx, &checked)
+	stop()
+	if ctx.Err() != nil {
+		return checked, &exitError{exitInterrupted, errors.New("interrupted; nothing was touched")}
+	}
+	if err != nil {
 		return checked, fmt.Errorf("the check of lot %s did not end well (does a worker run?): %w", in.Lot, err)
 	}
 	return checked, nil
+}
+
+// showCheck tells how far the check of a lot has come, for as long as it takes
+// until stop is called.
+func (a *app) showCheck(ctx context.Context, c client.Client, in run.LotInput) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		var last track.Checking
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			seen, err := track.LookAtCheck(ctx, c, in.Lot, len(in.Nodes))
+			if err != nil || seen == last {
+				continue // a look that fails harms nobody
+			}
+			last = seen
+			_, _ = fmt.Fprintln(a.stderr, show.Checking(in.Lot, seen))
+		}
+	})
+	return func() {
+		cancel()
+		showing.Wait()
+	}
 }

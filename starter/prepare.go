@@ -26,6 +26,7 @@ type prepared struct {
 	lot      *lot.Lot
 	warnings []string
 	in       run.LotInput
+	index    map[string]int // of a node, by its name
 }
 
 // prepare does everything with a lot file, or the named nodes of it, that needs
@@ -36,7 +37,11 @@ func (a *app) prepare(ctx context.Context, path string, nodes []string) (*prepar
 		return nil, err
 	}
 	in, err := a.input(l, rendered)
-	return &prepared{lot: l, warnings: rendered.Warnings, in: in}, err
+	p := &prepared{lot: l, warnings: rendered.Warnings, in: in, index: map[string]int{}}
+	for i, n := range in.Nodes {
+		p.index[n.Node.Name] = i
+	}
+	return p, err
 }
 
 // prepareFor prepares the file of a lot that is at work.

@@ -124,12 +124,12 @@ func (a *app) retryNode(ctx context.Context, c client.Client, n track.Node, requ
 
 // node is the input of a node.
 func (p *prepared) node(name string) (*run.NodeInput, error) {
-	for i := range p.in.Nodes {
-		if node := p.in.Node(i); node.Node.Name == name {
-			return &node, nil
-		}
+	i, ok := p.index[name]
+	if !ok {
+		return nil, refuse("add the node to it", "the lot file has no node %q", name)
 	}
-	return nil, refuse("add the node to it", "the lot file has no node %q", name)
+	in := p.in.Node(i)
+	return &in, nil
 }
 
 func phaseList() string {

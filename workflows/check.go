@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -11,41 +13,54 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
+// checkLimit bounds the check of a part of a lot. A node that answers nothing
+// at all takes seconds, and several are looked at side by side.
+const checkLimit = 10 * time.Minute
+
 // CheckLot runs preflight for every node of a lot, tells what a run would do,
 // and touches no server. It holds none either: runs may go on meanwhile.
 func CheckLot(ctx workflow.Context, in run.LotInput) (run.LotCheck, error) {
-	checked := run.LotCheck{Lot: in.Lot, Nodes: make([]run.NodeCheck, len(in.Nodes))}
+	checked := run.LotCheck{Lot: in.Lot}
+	nodes := in.Whole()
+	parts := run.CheckParts(len(nodes))
+	results := make([][]run.NodeCheck, len(parts))
 	waiting := workflow.NewWaitGroup(ctx)
-	for i := range in.Nodes {
+	for i, part := range parts {
 		waiting.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer waiting.Done()
-			checked.Nodes[i] = checkNode(ctx, in.Node(i))
+			results[i] = checkPart(ctx, i, part, run.LotInput{Lot: in.Lot, Nodes: nodes[part.From:part.To]})
 		})
 	}
 	waiting.Wait(ctx)
+	for _, result := range results {
+		checked.Nodes = append(checked.Nodes, result...)
+	}
 	return checked, ctx.Err()
 }
 
-func checkNode(ctx workflow.Context, in run.NodeInput) run.NodeCheck {
+func checkPart(ctx workflow.Context, i int, part run.Part, in run.LotInput) []run.NodeCheck {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             strconv.Itoa(i),
 		TaskQueue:              run.ProviderTaskQueue,
-		StartToCloseTimeout:    2*time.Minute + run.AttemptGrace,
-		ScheduleToCloseTimeout: 20 * time.Minute,
+		StartToCloseTimeout:    checkLimit + run.AttemptGrace,
+		ScheduleToCloseTimeout: 2 * checkLimit,
 		HeartbeatTimeout:       run.HeartbeatTimeout,
-		Summary:                clip.End(in.Node.Name+": check everything, touch nothing", maxSummary),
+		Summary:                clip.End(fmt.Sprintf("nodes %d to %d: check everything, touch nothing", part.From+1, part.To), maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second, MaximumAttempts: 5,
 			NonRetryableErrorTypes: []string{string(fault.NeedsOperator), string(fault.RescueLost)},
 		},
 	})
-	var out run.PhaseOutput
-	err := workflow.ExecuteActivity(ctx, run.ActivityCheck, run.PhaseInput{Node: in.Node, Sealed: &in.Sealed}).Get(ctx, &out)
-	check := run.NodeCheck{Name: in.Node.Name, Facts: out.Facts}
-	if err != nil {
-		problem := problemOf(run.Preflight, err)
-		problem.Erased = check.Facts.Erased(run.Preflight)
-		check.Problem = &problem
+	var checks []run.NodeCheck
+	err := workflow.ExecuteActivity(ctx, run.ActivityCheck, in.Share()).Get(ctx, &checks)
+	if err == nil {
+		return checks
 	}
-	return check
+	problem := problemOf(run.Preflight, err)
+	problem.Erased = run.Facts{}.Erased(run.Preflight)
+	for _, n := range in.Nodes {
+		checks = append(checks, run.NodeCheck{Name: n.Node.Name, Problem: &problem})
+	}
+	return checks
 }

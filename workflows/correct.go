@@ -50,16 +50,18 @@ func (n *node) correct(stuck run.Phase, r run.RetryRequest) run.Phase {
 	return run.Preflight
 }
 
-// concerns is the first phase whose outcome depends on what has changed.
+// concerns is the first phase whose outcome depends on what has changed. Other
+// credentials for the cluster alone matter to the phase that uses them next.
 func concerns(old, corrected run.NodeInput) run.Phase {
+	config := !old.Sealed.SameConfig(corrected.Sealed) || old.Node.VLAN != corrected.Node.VLAN
 	switch {
 	case old.Node.Disks != corrected.Node.Disks:
 		return run.RebootRescue // disks are chosen behind it; a good boot is taken again
 	case old.Node.Image != corrected.Node.Image:
 		return run.Stage
-	case old.Node.Delivery != corrected.Node.Delivery, old.Sealed != corrected.Sealed && corrected.Node.Delivery == run.ByState:
+	case old.Node.Delivery != corrected.Node.Delivery, config && corrected.Node.Delivery == run.ByState:
 		return run.Stage // the config is written with the image
-	case old.Sealed != corrected.Sealed:
+	case config:
 		return run.ApplyConfig
 	default:
 		return run.WaitReady

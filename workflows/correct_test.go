@@ -21,6 +21,7 @@ func lotNode() run.NodeInput {
 	in := input("n1")
 	in.Node.Image = run.Image{URL: "http://images/talos.raw", RawSHA256: "aa"}
 	in.Node.Disks = run.DiskPolicy{System: run.DiskChoice{Smallest: true}, Secondary: run.Blank}
+	in.Sealed.Digest = "d1"
 	return in
 }
 
@@ -36,9 +37,14 @@ func TestCorrectedInputGoesBackToPreflight(t *testing.T) {
 		"digest, stuck in stage":          {run.Stage, func(in *run.NodeInput) { in.Node.Image.RawSHA256 = "bb" }, run.Stage},
 		"digest, stuck in write":          {run.Write, func(in *run.NodeInput) { in.Node.Image.RawSHA256 = "bb" }, run.Stage},
 		"digest, rescue is left":          {run.ApplyConfig, func(in *run.NodeInput) { in.Node.Image.RawSHA256 = "bb" }, run.RebootRescue},
-		"config, stuck in stage":          {run.Stage, func(in *run.NodeInput) { in.Sealed.Config = "new" }, run.Stage},
-		"config, stuck in apply-config":   {run.ApplyConfig, func(in *run.NodeInput) { in.Sealed.Config = "new" }, run.ApplyConfig},
-		"config, stuck in wait-ready":     {run.WaitReady, func(in *run.NodeInput) { in.Sealed.Config = "new" }, run.ApplyConfig},
+		"config, stuck in stage":          {run.Stage, func(in *run.NodeInput) { in.Sealed.Config, in.Sealed.Digest = "new", "d2" }, run.Stage},
+		"config, stuck in apply-config":   {run.ApplyConfig, func(in *run.NodeInput) { in.Sealed.Config, in.Sealed.Digest = "new", "d2" }, run.ApplyConfig},
+		"config, stuck in wait-ready":     {run.WaitReady, func(in *run.NodeInput) { in.Sealed.Config, in.Sealed.Digest = "new", "d2" }, run.ApplyConfig},
+		"config sealed anew, wait-ready":  {run.WaitReady, func(in *run.NodeInput) { in.Sealed.Config, in.Sealed.Own = "again", "again" }, run.WaitReady},
+		"kubeconfig, stuck in wait-ready": {run.WaitReady, func(in *run.NodeInput) { in.Sealed.Kubeconfig = "new" }, run.WaitReady},
+		"kubeconfig, stuck in stage":      {run.Stage, func(in *run.NodeInput) { in.Sealed.Kubeconfig = "new" }, run.Stage},
+		"talosconfig, apply-config":       {run.ApplyConfig, func(in *run.NodeInput) { in.Sealed.Talosconfig = "new" }, run.ApplyConfig},
+		"vlan, stuck in wait-ready":       {run.WaitReady, func(in *run.NodeInput) { in.Node.VLAN = run.VLANAuto }, run.ApplyConfig},
 		"timeout, stuck in boot-normal":   {run.BootNormal, func(in *run.NodeInput) { in.Node.Timeouts.NormalBoot = time.Hour }, run.BootNormal},
 		"disk, before any is erased":      {run.WaitSSH, func(in *run.NodeInput) { in.Node.Disks.System = run.DiskChoice{Serial: "S2"} }, run.RebootRescue},
 		"server name, stuck in preflight": {run.Preflight, func(in *run.NodeInput) { in.Node.ServerName = "right" }, run.RebootRescue},

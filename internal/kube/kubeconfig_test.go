@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -152,4 +153,15 @@ func TestTokenIsEnough(t *testing.T) {
 	t.Parallel()
 	_, err := kube.Read(edit(t, server(t), func(f *file) { f.Users[0].User = map[string]any{"token": "a-token"} }), "")
 	require.NoError(t, err)
+}
+
+func TestExpiredClientCertificate(t *testing.T) {
+	t.Parallel()
+	expired := time.Now().Add(-time.Hour)
+	data, err := server(t).KubeconfigUntil(expired, "admin", "system:masters")
+	require.NoError(t, err)
+	_, err = kube.Read(data, "")
+	require.EqualError(t, err, `kubeconfig context "admin@lab": its client certificate expired at `+expired.UTC().Format(time.RFC3339)+
+		"; make a new one with `talosctl kubeconfig`")
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }

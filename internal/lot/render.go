@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/kube"
@@ -14,12 +16,17 @@ import (
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
+// digestSize is how many hex digits of a config's digest travel with a node:
+// enough to tell two configs of one node apart.
+const digestSize = 16
+
 // Rendered is a lot with the machine config of every node, in clear.
 type Rendered struct {
 	Warnings []string // of the lot and of its configs, one sentence each
 
 	nodes       []run.Node
 	parts       []parts
+	digests     []string // of each node's config, see run.Sealed
 	talosconfig []byte
 	kubeconfig  []byte // nil: Kubernetes is not asked
 }
@@ -34,11 +41,13 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	client := l.client(j, out)
 	kubernetes := l.kubernetes(j, out)
 	trusted := kubernetes == nil
-	for _, n := range l.Nodes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		config := n.render(j, files)
+	configs, errs, err := l.render(ctx, j, files)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range l.Nodes {
+		config := configs[i]
+		j.note(n.configAt, errs[i])
 		if config == nil {
 			continue
 		}
@@ -56,6 +65,7 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 			out.Warnings = append(out.Warnings, n.Run.Name+": "+w)
 		}
 		out.nodes, out.parts = append(out.nodes, n.Run), append(out.parts, n.parts(files))
+		out.digests = append(out.digests, config.SHA256[:digestSize])
 	}
 	if err := j.err(); err != nil {
 		return nil, err
@@ -112,11 +122,33 @@ func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
 	return client
 }
 
-// render makes one node's machine config, or notes why not.
-func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered {
-	read := func(path string) {
+// render makes the machine config of every node, or says why not, on all of
+// the computer's cores.
+func (l *Lot) render(ctx context.Context, j *journal, files map[string]talos.Named) ([]*talos.Rendered, []error, error) {
+	for _, n := range l.Nodes {
+		n.read(j, files)
+	}
+	configs, errs := make([]*talos.Rendered, len(l.Nodes)), make([]error, len(l.Nodes))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, n := range l.Nodes {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p := n.parts(files)
+			configs[i], errs[i] = talos.Render(p.shared.Input(p.own, n.Run.Name, n.Run.Values(0)))
+			return nil
+		})
+	}
+	return configs, errs, group.Wait()
+}
+
+// read reads the files of a node's config that have not been read yet.
+func (n *Node) read(j *journal, files map[string]talos.Named) {
+	for _, path := range append([]string{n.Config}, n.Patches...) {
 		if _, ok := files[path]; ok {
-			return
+			continue
 		}
 		data, err := readFile(path)
 		if err != nil {
@@ -124,14 +156,6 @@ func (n *Node) render(j *journal, files map[string]talos.Named) *talos.Rendered 
 		}
 		files[path] = talos.Named{Name: path, Data: data}
 	}
-	read(n.Config)
-	for _, patch := range n.Patches {
-		read(patch)
-	}
-	p := n.parts(files)
-	config, err := talos.Render(p.shared.Input(p.own, n.Run.Name, n.Run.Values(0)))
-	j.note(n.configAt, err)
-	return config
 }
 
 // note adds every error of a joined one at a place.
@@ -221,7 +245,7 @@ func (r *Rendered) Seal(seal func(plaintext []byte) (string, error)) ([]run.Node
 	inputs := make([]run.NodeInput, len(r.nodes))
 	for i, node := range r.nodes {
 		p := r.parts[i]
-		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig, Kubeconfig: kubeconfig}
+		sealed := run.Sealed{Config: shared[p.key], Talosconfig: talosconfig, Kubeconfig: kubeconfig, Digest: r.digests[i]}
 		if sealed.Config == "" {
 			if sealed.Config, err = part(p.shared); err != nil {
 				return nil, fmt.Errorf("the machine config of node %s cannot be sealed: %w", node.Name, err)

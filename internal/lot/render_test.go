@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/lot/lottest"
+	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
@@ -177,4 +179,54 @@ func TestSealOnce(t *testing.T) {
 	}
 	require.Equal(t, inputs[1].Sealed.Config, inputs[2].Sealed.Config)
 	require.NotEqual(t, inputs[0].Sealed.Config, inputs[1].Sealed.Config)
+}
+
+// TestExpiredTalosconfig is known before anything is touched.
+func TestExpiredTalosconfig(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 1)
+	lottest.ClusterOf(t, filepath.Dir(path), "one", time.Now().AddDate(-2, 0, 0))
+	l, err := lot.Load(path)
+	require.NoError(t, err)
+	_, err = l.Render(t.Context())
+	var problems lot.Problems
+	require.ErrorAs(t, err, &problems)
+	require.Len(t, problems, 1)
+	require.Equal(t, "cluster.talosconfig", problems[0].Field)
+	require.Regexp(t, "^talosconfig context \"one\": the client certificate expired at 20[0-9-]+T[0-9:]+Z; make a new one with `talosctl config new` or `talosctl gen config`$", problems[0].Message)
+}
+
+// TestDigestTellsChangedConfigs: sealed anew everything looks different, and
+// the digest of what has not changed is the same.
+func TestDigestTellsChangedConfigs(t *testing.T) {
+	t.Parallel()
+	path := lottest.Lot(t, "one", 2)
+	dir := filepath.Dir(path)
+	times := 0
+	sealed := func() []run.NodeInput {
+		l, err := lot.Load(path)
+		require.NoError(t, err)
+		rendered, err := l.Render(t.Context())
+		require.NoError(t, err)
+		inputs, err := rendered.Seal(func([]byte) (string, error) { times++; return fmt.Sprint(times), nil })
+		require.NoError(t, err)
+		return inputs
+	}
+	was := sealed()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	edited := strings.Replace(string(text), "talosconfig: talosconfig", "talosconfig: talosconfig\n  kubeconfig: kubeconfig", 1)
+	require.NoError(t, os.WriteFile(path, []byte(edited), 0o600))
+	for i, is := range sealed() {
+		require.NotEqual(t, was[i].Sealed.Config, is.Sealed.Config)
+		require.NotEmpty(t, is.Sealed.Kubeconfig)
+		require.True(t, was[i].Sealed.SameConfig(is.Sealed))
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "worker.yaml"))
+	require.NoError(t, err)
+	changed := strings.Replace(string(config), "machine:\n", "machine:\n    sysctls: {kernel.pid_max: \"65536\"}\n", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "worker.yaml"), []byte(changed), 0o600))
+	is := sealed()
+	require.True(t, was[0].Sealed.SameConfig(is[0].Sealed), "the control plane's config is another file")
+	require.False(t, was[1].Sealed.SameConfig(is[1].Sealed))
 }

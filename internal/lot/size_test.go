@@ -35,6 +35,7 @@ func TestThousandNodesFit(t *testing.T) {
 				"machine:\n  nodeLabels:\n    topology.kubernetes.io/zone: fr-par-2\n    rack: rack-%d\n    slot: \"%d\"\n", i/40, i%40)}},
 		}
 		rendered.nodes, rendered.parts = append(rendered.nodes, n), append(rendered.parts, p)
+		rendered.digests = append(rendered.digests, fmt.Sprintf("%016x", i))
 	}
 	var recipients []age.Recipient
 	for range 2 {

@@ -35,6 +35,12 @@ type Network struct {
 	Status string
 }
 
+// Listing is a zone as its provider lists it.
+type Listing struct {
+	Servers  map[string]Server    // by ID
+	Networks map[string][]Network // by the server's ID
+}
+
 // Provider is a company that rents servers. Errors are fault errors: 429,
 // 5xx and passing states are Transient, everything else NeedsOperator.
 type Provider interface {
@@ -42,6 +48,9 @@ type Provider interface {
 	Describe(ctx context.Context, zone, serverID string) (Server, error)
 	// Networks lists the private networks attached to the server.
 	Networks(ctx context.Context, zone, serverID string) ([]Network, error)
+	// List lists all servers of a zone and their private networks: a few
+	// requests, however many servers there are.
+	List(ctx context.Context, zone string) (Listing, error)
 	// RescuePassword gives the password of the current rescue boot. Callers
 	// keep it in memory only.
 	RescuePassword(ctx context.Context, zone, serverID string) (string, error)

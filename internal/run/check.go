@@ -3,8 +3,30 @@ package run
 // WorkflowCheck checks a lot and touches nothing: `provision --dry-run`.
 const WorkflowCheck = "CheckLot"
 
-// ActivityCheck is preflight with a look at what a run would do.
+// ActivityCheck is preflight with a look at what a run would do, for several
+// nodes of a lot: it takes a LotInput and gives a NodeCheck for each node.
 const ActivityCheck = "check"
+
+// A lot is checked in so many parts at most, of so many nodes at least: each
+// lists the servers of the lot's zone once.
+const (
+	maxParts = 4
+	minPart  = 25
+)
+
+// Part is a part of a lot: nodes From to To, To not included.
+type Part struct{ From, To int }
+
+// CheckParts are the parts in which a lot is checked. The activity of each
+// has the part's index as its ID.
+func CheckParts(nodes int) []Part {
+	size := max(minPart, (nodes+maxParts-1)/maxParts)
+	var parts []Part
+	for from := 0; from < nodes; from += size {
+		parts = append(parts, Part{from, min(from+size, nodes)})
+	}
+	return parts
+}
 
 // CheckID is the workflow ID of the check of a lot.
 func CheckID(lot string) string { return "check/" + lot }

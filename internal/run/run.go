@@ -163,6 +163,14 @@ type Sealed struct {
 	Talosconfig string `json:"talosconfig"`   // the cluster's client config
 	// Kubeconfig asks Kubernetes for a second opinion; empty: it is not asked.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Digest is the beginning of the SHA-256 of the node's whole machine config
+	// as the starter has rendered it, hex: what is sealed anew looks changed.
+	Digest string `json:"digest,omitempty"`
+}
+
+// SameConfig reports whether both hold the same machine config.
+func (s Sealed) SameConfig(other Sealed) bool {
+	return s.Config == other.Config && s.Own == other.Own || s.Digest != "" && s.Digest == other.Digest
 }
 
 // VLANAuto as a node's VLAN stands for the one private network that the

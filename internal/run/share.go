@@ -51,10 +51,8 @@ func (in LotInput) Node(i int) NodeInput {
 	n := in.Nodes[i]
 	whole := func(value string) string { return cmp.Or(in.Shared[value], value) }
 	n.Node = fields(n.Node, in.Common, fillZero)
-	n.Sealed = Sealed{
-		Config: whole(n.Sealed.Config), Own: whole(n.Sealed.Own),
-		Talosconfig: whole(n.Sealed.Talosconfig), Kubeconfig: whole(n.Sealed.Kubeconfig),
-	}
+	s := &n.Sealed
+	s.Config, s.Own, s.Talosconfig, s.Kubeconfig = whole(s.Config), whole(s.Own), whole(s.Talosconfig), whole(s.Kubeconfig)
 	return n
 }
 

@@ -13,7 +13,7 @@ import (
 func TestShare(t *testing.T) {
 	t.Parallel()
 	in := run.LotInput{Lot: "l", Nodes: []run.NodeInput{
-		{Node: run.Node{Name: "a"}, Sealed: run.Sealed{Config: "cp", Talosconfig: "tc"}},
+		{Node: run.Node{Name: "a"}, Sealed: run.Sealed{Config: "cp", Talosconfig: "tc", Digest: "d1"}},
 		{Node: run.Node{Name: "b"}, Sealed: run.Sealed{Config: "worker", Own: "b's", Talosconfig: "tc"}},
 		{Node: run.Node{Name: "c"}, Sealed: run.Sealed{Config: "worker", Own: "c's", Talosconfig: "tc"}},
 	}}
@@ -58,4 +58,23 @@ func TestValues(t *testing.T) {
 	for vlan, want := range map[uint32]uint32{0: 1, 7: 7} {
 		require.Equal(t, map[string]string{"name": "n", "lot": "l", "zone": "z", "server.id": "i", "server.name": "s", "vlan": fmt.Sprint(want)}, n.Values(vlan))
 	}
+}
+
+func TestSameConfig(t *testing.T) {
+	t.Parallel()
+	was := run.Sealed{Config: "a", Own: "b", Digest: "d1"}
+	for name, c := range map[string]struct {
+		is   run.Sealed
+		same bool
+	}{
+		"the same":            {was, true},
+		"sealed anew":         {run.Sealed{Config: "x", Own: "y", Digest: "d1"}, true},
+		"another kubeconfig":  {run.Sealed{Config: "a", Own: "b", Digest: "d1", Kubeconfig: "k"}, true},
+		"another config":      {run.Sealed{Config: "x", Own: "b", Digest: "d2"}, false},
+		"another patch":       {run.Sealed{Config: "a", Own: "y", Digest: "d2"}, false},
+		"of an older starter": {run.Sealed{Config: "x", Own: "b"}, false},
+	} {
+		require.Equal(t, c.same, was.SameConfig(c.is), name)
+	}
+	require.False(t, run.Sealed{Config: "a"}.SameConfig(run.Sealed{Config: "b"}), "no digests are no same digests")
 }

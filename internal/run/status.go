@@ -43,8 +43,8 @@ type Problem struct {
 // what a later attempt must know about an earlier one.
 type Progress struct {
 	Step   string    `json:"step"`             // short, for a status line
-	Done   int64     `json:"done,omitempty"`   // bytes
-	Total  int64     `json:"total,omitempty"`  // bytes, 0 unknown
+	Done   int64     `json:"done,omitempty"`   // bytes, or nodes of a check
+	Total  int64     `json:"total,omitempty"`  // of the same, 0 unknown
 	Rate   float64   `json:"rate,omitempty"`   // bytes per second
 	Unmet  []string  `json:"unmet,omitempty"`  // conditions waited for
 	Intent *Intent   `json:"intent,omitempty"` // recorded before the request is sent

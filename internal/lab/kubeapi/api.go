@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"fmt"
 	"maps"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/ironlot/ironlot/internal/lab/cert"
 )
 
 // admins is the group that Kubernetes lets do everything.
@@ -44,13 +47,15 @@ func Start(ctx context.Context, addr string, caCert, caKey []byte) (*API, error)
 		return nil, fmt.Errorf("the lab's Kubernetes API cannot listen: %w", err)
 	}
 	host, _, _ := net.SplitHostPort(listener.Addr().String())
-	cert, err := a.issue("kube-apiserver", nil, net.ParseIP(host))
+	server, err := a.issue(cert.Request{
+		Subject: pkix.Name{CommonName: "kube-apiserver"}, Usage: x509.ExtKeyUsageServerAuth, Addresses: []net.IP{net.ParseIP(host)},
+	})
 	if err != nil {
 		return nil, err
 	}
 	a.url = "https://" + listener.Addr().String()
 	a.web = &http.Server{Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{server}, NextProtos: []string{"h2", "http/1.1"},
 		ClientAuth: tls.RequestClientCert, // who it is, is found out later: others get a 401
 	}}
 	go a.web.ServeTLS(listener, "", "") //nolint:errcheck // it ends by Close

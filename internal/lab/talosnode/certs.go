@@ -6,45 +6,25 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"math/big"
 	"net"
-	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
+
+	"github.com/ironlot/ironlot/internal/lab/cert"
 )
 
 // issue makes a server certificate for a host name and an IP address, signed
 // by the given CA, or by itself where there is none: the one of maintenance.
 func issue(name, host string, ca *tls.Certificate) (tls.Certificate, error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    time.Now().Add(-time.Minute),
-		NotAfter:     time.Now().Add(24 * time.Hour),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     []string{name},
-	}
+	r := cert.Request{Subject: pkix.Name{CommonName: name}, Usage: x509.ExtKeyUsageServerAuth, DNSNames: []string{name}}
 	if ip := net.ParseIP(host); ip != nil {
-		template.IPAddresses = []net.IP{ip}
+		r.Addresses = []net.IP{ip}
 	}
-	parent, key := template, any(private)
-	if ca != nil {
-		parent, key = ca.Leaf, ca.PrivateKey
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, nil
+	return cert.Issue(r, private, ca)
 }
 
 // maintenanceTLS serves everybody.

@@ -22,9 +22,16 @@ import (
 
 // Cluster writes controlplane.yaml, worker.yaml, talosconfig and kubeconfig of
 // a new cluster into a directory. No Kubernetes API answers the kubeconfig.
-func Cluster(t *testing.T, dir, name string) {
+func Cluster(t testing.TB, dir, name string) {
 	t.Helper()
-	bundle, err := secrets.NewBundle(secrets.NewFixedClock(time.Now()), nil)
+	ClusterOf(t, dir, name, time.Now())
+}
+
+// ClusterOf is Cluster with the time at which the configs were made: the
+// talosconfig's certificate is good for a year, the CAs for ten.
+func ClusterOf(t testing.TB, dir, name string, made time.Time) {
+	t.Helper()
+	bundle, err := secrets.NewBundle(secrets.NewFixedClock(made), nil)
 	require.NoError(t, err)
 	input, err := generate.NewInput(name, "https://10.0.0.1:6443", "1.35.0", generate.WithSecretsBundle(bundle))
 	require.NoError(t, err)
@@ -49,7 +56,7 @@ func Cluster(t *testing.T, dir, name string) {
 
 // Lot writes a lot of simulated servers with the configs of a new cluster
 // and gives the lot file's path. The first node is a control plane.
-func Lot(t *testing.T, name string, servers int) string {
+func Lot(t testing.TB, name string, servers int) string {
 	t.Helper()
 	dir := t.TempDir()
 	Cluster(t, dir, name)

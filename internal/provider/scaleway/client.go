@@ -65,8 +65,13 @@ func (c *Client) Describe(ctx context.Context, zone, serverID string) (provider.
 	if err != nil {
 		return provider.Server{}, err
 	}
+	return described(s), nil
+}
+
+// described is a server in Ironlot's words, without the rescue password.
+func described(s *baremetal.Server) provider.Server {
 	status, settled := standing(s)
-	described := provider.Server{
+	d := provider.Server{
 		ID:        s.ID,
 		Name:      s.Name,
 		Zone:      s.Zone.String(),
@@ -79,9 +84,9 @@ func (c *Client) Describe(ctx context.Context, zone, serverID string) (provider.
 		Tags:      s.Tags,
 	}
 	if s.RescueServer != nil {
-		described.RescueUser = s.RescueServer.User
+		d.RescueUser = s.RescueServer.User
 	}
-	return described, nil
+	return d
 }
 
 // Networks implements provider.Provider.
@@ -98,13 +103,18 @@ func (c *Client) Networks(ctx context.Context, zone, serverID string) ([]provide
 	}
 	found := make([]provider.Network, 0, len(resp.ServerPrivateNetworks))
 	for _, n := range resp.ServerPrivateNetworks {
-		network := provider.Network{ID: n.PrivateNetworkID, Status: n.Status.String()}
-		if n.Vlan != nil {
-			network.VLAN = *n.Vlan
-		}
-		found = append(found, network)
+		found = append(found, attached(n))
 	}
 	return found, nil
+}
+
+// attached is a private network on a server in Ironlot's words.
+func attached(n *networks.ServerPrivateNetwork) provider.Network {
+	network := provider.Network{ID: n.PrivateNetworkID, Status: n.Status.String()}
+	if n.Vlan != nil {
+		network.VLAN = *n.Vlan
+	}
+	return network
 }
 
 // RescuePassword implements provider.Provider. A server that has none (yet)

@@ -6,7 +6,16 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/track"
 )
+
+// Checking tells how far the check of a lot has come.
+func Checking(lot string, c track.Checking) string {
+	if c.Waits {
+		return fmt.Sprintf("the check of lot %s waits for a worker", lot)
+	}
+	return fmt.Sprintf("checking lot %s: %d of %s", lot, c.Done, Servers(c.Total))
+}
 
 // Check tells what a dry run found out about each node of a lot.
 func Check(l *lot.Lot, c run.LotCheck) string {
