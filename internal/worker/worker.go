@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -62,6 +63,8 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Versioning.Check(); err != nil {
 		return err
 	}
+	slow := newBrake(c)
+	c.Provider = provider.Paced(c.Provider, slow.pace, slow.press)
 	acts, err := c.activities()
 	if err != nil {
 		return err
@@ -80,6 +83,11 @@ func Run(ctx context.Context, c Config) error {
 	api := sdk.New(c.Temporal, run.ProviderTaskQueue, options)
 	acts.RegisterProvider(api)
 
+	ctx, cancel := context.WithCancel(ctx)
+	var braking sync.WaitGroup
+	braking.Go(func() { slow.run(ctx) })
+	defer braking.Wait()
+	defer cancel()
 	return serve(ctx, c, machine, api)
 }
 
