@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -143,4 +144,17 @@ func TestAnOldAnswerIsNoNews(t *testing.T) {
 	one[0].look(t.Context(), now)
 	require.True(t, one[0].limit.Set)
 	require.Equal(t, 1, logs.Len())
+}
+
+// TestSettingsThatDoNothing: a worker that could never work says so.
+func TestSettingsThatDoNothing(t *testing.T) {
+	t.Parallel()
+	good := Config{MaxNodes: 1, Rate: 0.1}
+	require.NoError(t, good.check())
+	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		require.Error(t, Config{MaxNodes: 1, Rate: rate}.check(), rate)
+	}
+	for _, nodes := range []int{0, -1} {
+		require.Error(t, Config{MaxNodes: nodes, Rate: 1}.check())
+	}
 }
