@@ -3,6 +3,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -72,9 +73,9 @@ func Doing(n track.Node) string {
 	case n.State == run.Ready:
 		return readyText(n)
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
-		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, Progress(n.Progress), n.Failure))
+		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, cmp.Or(n.Waits, Progress(n.Progress)), n.Failure))
 	case n.State == run.Running:
-		return Progress(n.Progress)
+		return cmp.Or(n.Waits, Progress(n.Progress))
 	case n.State == run.Queued:
 		return ""
 	default:
