@@ -149,7 +149,7 @@ func TestImageThatCannotBeRead(t *testing.T) {
 	require.EqualError(t, err, "the image's address (unreadable) is not usable; correct image.url in the lot file")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 	_, err = a.lookAtImage(t.Context(), run.Image{URL: server.URL + "/image?CANARY"})
-	require.ErrorContains(t, err, "reading the start of the image at "+server.URL+"/image failed: ")
+	require.ErrorContains(t, err, "reading the start of the image at "+server.URL+"/image failed: unexpected EOF")
 	require.Equal(t, fault.Transient, fault.ClassOf(err))
 }
 
