@@ -70,12 +70,11 @@ func (a *Activities) lookOnce(ctx context.Context, img run.Image) (imageLook, er
 	default:
 		return imageLook{}, fault.Operator("correct image.url in the lot file", "the image server answers %s for %s", resp.Status, where)
 	}
-	head := make([]byte, image.HeadSize)
-	n, err := io.ReadFull(resp.Body, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+	head, err := io.ReadAll(io.LimitReader(resp.Body, image.HeadSize))
+	if err != nil {
 		return imageLook{}, fault.Retry("reading the start of the image at %s failed: %w", where, err)
 	}
-	format, err := image.Detect(head[:n])
+	format, err := image.Detect(head)
 	if err != nil {
 		return imageLook{}, fault.Operator("correct image.url in the lot file: it must lead to a raw disk image, plain or as zst, xz or gz",
 			"what %s serves is no disk image: %w", where, err)
