@@ -45,6 +45,7 @@ type Activities struct {
 	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
 	sealed     func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
 	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
+	pace       pace
 }
 
 // New makes the activities.
