@@ -43,6 +43,9 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 		if err := workflow.Await(ctx, func() bool { return l.changed }); err != nil {
 			break
 		}
+		if err := l.bundle(ctx); err != nil {
+			break
+		}
 		l.judge(ctx)
 	}
 	return l.finish(ctx)
