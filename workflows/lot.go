@@ -35,7 +35,9 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 			break
 		}
 		for _, i := range l.rollout().next() {
-			l.start(ctx, i)
+			if l.started < maxStarts {
+				l.start(ctx, i)
+			}
 		}
 		l.show(ctx)
 		l.changed = false

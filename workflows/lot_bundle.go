@@ -13,7 +13,7 @@ const (
 	bundleFrom = 10
 	// bundleFor is how long it gathers news. Whoever steers the lot waits that
 	// much longer, so it is short.
-	bundleFor = time.Second
+	bundleFor = 2 * time.Second
 )
 
 // bundle keeps the workflow task open for a moment while many nodes start.

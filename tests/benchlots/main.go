@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 	"time"
 )
@@ -30,6 +31,7 @@ type options struct {
 	bin         string  // holds starter, worker, temporal and the agents
 	dir         string  // for the machines' disks
 	json        string  // file for the results; may be empty
+	profile     string  // file for the lab's CPU profile; may be empty
 	keep        bool    // leave logs and Temporal's database
 }
 
@@ -45,6 +47,7 @@ func main() {
 	flag.StringVar(&o.bin, "bin", "bin", "where the programs are")
 	flag.StringVar(&o.dir, "dir", "/dev/shm", "for the machines' disks, some 10 MB a machine")
 	flag.StringVar(&o.json, "json", "", "`file` for the results")
+	flag.StringVar(&o.profile, "cpuprofile", "", "`file` for the CPU profile of the lab")
 	flag.BoolVar(&o.keep, "keep", false, "keep logs and Temporal's database, and say where")
 	flag.Parse()
 	if err := bench(ctx, o); err != nil {
@@ -57,6 +60,17 @@ func main() {
 func bench(ctx context.Context, o options) error {
 	if least := jobTime() + readyHold + 5*time.Second; o.machineTime < least {
 		return fmt.Errorf("a machine cannot take %s: give -machine-time %s or more", o.machineTime, least)
+	}
+	if o.profile != "" {
+		file, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	r, err := measure(ctx, o)
 	if err != nil {
