@@ -18,6 +18,8 @@ const (
 	lookEvery = time.Second
 	// pausePerLook is how much longer than a look the pause after it is.
 	pausePerLook = 2
+	// longestPause bounds that: a look may have hung with the network.
+	longestPause = 15 * time.Second
 	// deafFor is how long Temporal may be out of reach while a lot is
 	// followed. The runs themselves do not mind.
 	deafFor = 2 * time.Minute
@@ -68,7 +70,7 @@ func watch(ctx context.Context, tracker *track.Tracker, watcher show.Watcher) (t
 		}
 		// A look at a large lot takes its time: it must not be all that
 		// Temporal does.
-		pause := time.NewTimer(max(lookEvery, pausePerLook*time.Since(began)))
+		pause := time.NewTimer(min(max(lookEvery, pausePerLook*time.Since(began)), longestPause))
 		select {
 		case <-ctx.Done():
 			pause.Stop()

@@ -46,7 +46,7 @@ func (s *site) readLot(ctx context.Context, r *result) (time.Time, error) {
 	}
 	runs := list.GetExecutions()
 	if len(runs) == 0 {
-		return time.Time{}, fmt.Errorf("Temporal lists no run of lot %s", lotName)
+		return time.Time{}, fmt.Errorf("no run of lot %s is listed by Temporal", lotName)
 	}
 	slices.Reverse(runs) // the newest came first
 	for _, one := range runs {

@@ -84,5 +84,5 @@ func bench(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.json, append(data, '\n'), 0o644)
+	return os.WriteFile(o.json, append(data, '\n'), 0o600)
 }

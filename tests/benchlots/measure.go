@@ -170,10 +170,10 @@ func (s *site) provision(ctx context.Context, r *result) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		return fmt.Errorf("not every node became Ready: `starter provision` ended with %s", exit)
+	if err != nil {
+		return fmt.Errorf("not every node became Ready: `starter provision` ended with %w", err)
 	}
-	return err
+	return nil
 }
 
 // end ends a program in order.
