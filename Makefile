@@ -8,7 +8,7 @@ TESTFLAGS ?= -race -timeout 15m
 TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .DEFAULT_GOAL := build
-.PHONY: bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: bench-lots bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ demo-qemu: build temporal lab-talosinit ## Provision one QEMU machine with a rea
 bench-write: agent lab-talosinit ## Measure staging and writing against curl, zstd and dd; needs root (BENCHFLAGS)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/bench ./tests/bench
 	$(BIN)/bench $(BENCHFLAGS)
+
+bench-lots: build temporal ## Measure whole lots of simulated machines: makespan, idle time, memory, history (BENCHFLAGS)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/benchlots ./tests/benchlots
+	$(BIN)/benchlots $(BENCHFLAGS)
 
 fuzz: ## Fuzz the image reader, the partition tables and the lot file (FUZZTIME each)
 	tools/fuzz.sh $(or $(FUZZTIME),30s)

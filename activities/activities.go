@@ -48,6 +48,7 @@ type Activities struct {
 	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
 	look       func(ctx context.Context, image run.Image) (imageLook, error)
 	lookup     lookup
+	pace       *pace
 }
 
 // New makes the activities.
@@ -55,7 +56,7 @@ func New(c Config) *Activities {
 	a := &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
 		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
-		lookup: net.DefaultResolver.LookupHost,
+		lookup: net.DefaultResolver.LookupHost, pace: &pace{},
 	}
 	a.look = a.lookAtImage
 	return a

@@ -59,7 +59,7 @@ func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput
 		if time.Now().After(deadline) {
 			return run.PhaseOutput{}, p.late(seen)
 		}
-		if err := sleep(ctx, machinePoll); err != nil {
+		if err := sleep(ctx, a.pace.knock()); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

@@ -112,7 +112,7 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 				talosAddr(in), in.Node.Timeouts.NormalBootOr(), seen.State)
 		}
 		b.step("waiting for the Talos API: " + string(seen.State))
-		if err := sleep(ctx, machinePoll); err != nil {
+		if err := sleep(ctx, a.pace.knock()); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// machinePoll is how often a machine that boots is tried.
+	// machinePoll is how often a machine that answers is tried.
 	machinePoll = 400 * time.Millisecond
 	// knock bounds one try to open a TCP connection: a machine that comes up
 	// between two SYNs is seen by the next try rather than by TCP's backoff.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +12,7 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// beatEvery keeps the heartbeat going while nothing changes. The SDK
-// throttles what comes faster than the worker's limit.
+// beatEvery keeps the heartbeat going while nothing changes.
 const beatEvery = 5 * time.Second
 
 // beat is an activity's heartbeat: what it does now, and what a later
@@ -21,12 +21,15 @@ type beat struct {
 	ctx    context.Context // nil: nobody is told
 	cancel context.CancelCauseFunc
 	record func(ctx context.Context, taskToken []byte, details ...any) error
+	pace   *pace // nil: nobody is told
 	done   chan struct{}
 	ended  sync.WaitGroup
 
 	sending  sync.Mutex // held while details are handed over, so that they stay in order
 	mu       sync.Mutex
 	progress run.Progress
+	news     bool      // it has changed since the last heartbeat
+	last     time.Time // heartbeat, or the attempt's start: a short one needs none
 }
 
 // startBeat starts the heartbeat of an attempt, with what the attempt before
@@ -34,7 +37,8 @@ type beat struct {
 // worker stops; its cause tells which.
 func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	b := &beat{ctx: ctx, cancel: cancel, record: a.record, done: make(chan struct{})}
+	b := &beat{ctx: ctx, cancel: cancel, record: a.record, pace: a.pace, done: make(chan struct{}), last: time.Now()}
+	b.pace.atWork.Add(1)
 	if activity.HasHeartbeatDetails(ctx) {
 		var last run.Progress
 		if activity.GetHeartbeatDetails(ctx, &last) == nil {
@@ -46,8 +50,8 @@ func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
 }
 
 func (b *beat) keepAlive(workerStops <-chan struct{}) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
+	again := time.NewTimer(b.pace.beat())
+	defer again.Stop()
 	for {
 		select {
 		case <-b.done:
@@ -55,28 +59,47 @@ func (b *beat) keepAlive(workerStops <-chan struct{}) {
 		case <-workerStops:
 			b.cancel(errWorkerStops)
 			return
-		case <-tick.C:
-			b.send()
+		case <-again.C:
+			if b.due() {
+				b.send()
+			}
+			again.Reset(b.pace.beat())
 		}
 	}
+}
+
+// due reports whether it is time for a heartbeat.
+func (b *beat) due() bool {
+	if b.pace == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since := time.Since(b.last)
+	return b.news && since >= b.pace.beat() || since >= max(beatEvery, b.pace.beat())
 }
 
 func (b *beat) stop() {
 	close(b.done)
 	b.ended.Wait()
+	b.pace.atWork.Add(-1)
 	if b.intent() != nil {
 		b.send() // the SDK's last word on an attempt that fails
 	}
 	b.cancel(nil)
 }
 
-// set shows what the activity does now.
+// set shows what the activity does now, at the pace that all keep to.
 func (b *beat) set(p run.Progress) {
 	b.mu.Lock()
-	p.Intent, p.At = b.progress.Intent, time.Now().UTC()
+	old := b.progress
+	b.news = b.news || p.Step != old.Step || p.Done != old.Done || !slices.Equal(p.Unmet, old.Unmet)
+	p.Intent, p.At = old.Intent, time.Now().UTC()
 	b.progress = p
 	b.mu.Unlock()
-	b.send()
+	if b.due() {
+		b.send()
+	}
 }
 
 // step shows what the activity does now, in a few words.
@@ -87,6 +110,7 @@ func (b *beat) send() {
 	defer b.sending.Unlock()
 	b.mu.Lock()
 	p := b.progress
+	b.news, b.last = false, time.Now()
 	b.mu.Unlock()
 	if b.ctx != nil {
 		activity.RecordHeartbeat(b.ctx, p)

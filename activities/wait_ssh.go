@@ -53,8 +53,11 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 		}
 		b.step("waiting for SSH: " + clip.End(last, 200))
 		pause := machinePoll
-		if err != nil {
+		switch {
+		case err != nil:
 			pause = loginPoll
+		case waiting == nothingListens:
+			pause = a.pace.knock()
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return run.PhaseOutput{}, err
@@ -91,12 +94,15 @@ type sshLook struct {
 // it may know only after the reboot.
 const askUserEvery = 20 * time.Second
 
+// nothingListens is what is waited for until the machine has booted.
+const nothingListens = "nothing listens on the SSH port"
+
 // once looks once. It returns the facts of a good boot, or what is still
 // waited for.
 func (l *sshLook) once(ctx context.Context, b *beat) (facts run.Facts, waiting string, err error) {
 	in := l.in
 	if !answers(ctx, in.Facts.Address, in.Node.Rescue.Port) {
-		return facts, "nothing listens on the SSH port", nil
+		return facts, nothingListens, nil
 	}
 	if time.Since(l.asked) > askUserEvery {
 		server, err := l.a.provider.Describe(ctx, in.Node.Zone, in.Node.ServerID)

@@ -16,7 +16,7 @@ func (a *Activities) write(ctx context.Context, b *beat, in run.PhaseInput) (run
 	if staged == nil || in.Facts.System == nil {
 		return run.PhaseOutput{}, fault.Lost("no image is staged on server %s", in.Node.ServerName)
 	}
-	spec := &api.WriteSpec{System: *in.Facts.System, DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}
+	spec := &api.WriteSpec{System: *in.Facts.System, DataSHA256: staged.DataSHA256, RawSize: staged.RawSize, Verify: in.Node.Image.Verify}
 	if in.Node.Delivery == run.ByState {
 		s, err := a.open(in)
 		if err != nil {

@@ -16,7 +16,7 @@ func (a *app) abortCommand() *cobra.Command {
 		Short: "End a node's run and leave its server as it is",
 		Long: `Ends a node's run. The server stays as it is: what is erased stays erased, and
 ` + "`starter status LOT NODE`" + ` tells what that is. The other nodes go on.`,
-		Args:              cobra.ExactArgs(2),
+		Args:              named(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.abort(cmd.Context(), args[0], args[1], run.AbortRequest{Reason: reason})

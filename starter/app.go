@@ -20,6 +20,7 @@ import (
 	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/internal/version"
 	"github.com/ironlot/ironlot/internal/worker"
+	"github.com/ironlot/ironlot/starter/internal/show"
 )
 
 // app is what the commands share: the outside world, and the global flags.
@@ -68,6 +69,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if isNoNamespace(err) {
+		err = fmt.Errorf("%w; name one that is there with --namespace, TEMPORAL_NAMESPACE or the profile", err)
+	}
 	if err != nil && !a.began {
 		err = &exitError{exitRefused, fmt.Errorf("%w; `%s --help` shows how it is used", err, cmd.CommandPath())}
 	}
@@ -83,9 +87,9 @@ func (a *app) complain(err error) {
 	switch {
 	case err == nil, errors.As(err, &said) && said.err == nil:
 	case errors.As(err, &problems):
-		_, _ = fmt.Fprintln(a.stderr, err)
+		_, _ = fmt.Fprintln(a.stderr, show.Printable(err.Error()))
 	default:
-		_, _ = fmt.Fprintln(a.stderr, "starter:", err)
+		_, _ = fmt.Fprintln(a.stderr, "starter:", show.Printable(err.Error()))
 	}
 }
 

@@ -111,7 +111,7 @@ func testReady(t *testing.T, c *cluster) {
 	})
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("retry", "ready", "node-2"))
-	require.Contains(t, k.err.String(), "the run of node node-2 has ended")
+	require.Contains(t, k.err.String(), "no run of node node-2 is open")
 }
 
 func testJSON(t *testing.T, c *cluster) {

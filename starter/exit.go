@@ -81,7 +81,7 @@ func exitCode(err error) int {
 		return known.code
 	case errors.As(err, &problems), errors.As(err, &noLot):
 		return exitRefused
-	case isClassified && classified.Class == fault.NeedsOperator:
+	case isClassified && classified.Class == fault.NeedsOperator, isNoNamespace(err):
 		return exitRefused
 	case errors.As(err, &unavailable):
 		return exitUnreachable
@@ -90,6 +90,12 @@ func exitCode(err error) int {
 	default:
 		return exitFailed
 	}
+}
+
+// isNoNamespace reports whether Temporal does not know the namespace.
+func isNoNamespace(err error) bool {
+	var missing *serviceerror.NamespaceNotFound
+	return errors.As(err, &missing)
 }
 
 // outcome is how a lot's nodes stand, as an exit code. A node that still

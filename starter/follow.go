@@ -119,6 +119,9 @@ func (a *app) result(l track.Lot, address string) error {
 	if l.Held != "" {
 		fmt.Fprintf(&b, "\nThe queued nodes do not start: %s. Look after that, or let a paused lot go on with `starter resume %s`.\n", l.Held, l.Name)
 	}
+	if l.Slowed != "" {
+		fmt.Fprintf(&b, "The provider is asked slowly: limited to %s.\n", l.Slowed)
+	}
 	if l.NoWorker {
 		b.WriteString("No worker answers, so this may not be all; `starter up` or the worker must run.\n")
 	}

@@ -40,7 +40,7 @@ No secret is in it.
   starter postmortem lab --format html --out lab.html
   starter postmortem lab lab-worker-1
   starter postmortem --from exported.json`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              named(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.postmortem(cmd.Context(), args, o)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ironlot/ironlot/internal/throttle"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -19,7 +20,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Without arguments the lots that Temporal remembers, as ` + "`starter lots`" + `. With a
 lot its nodes and the time that each spent in each phase. With a node its
 facts and its story. The exit code tells how the lot or node stands.`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              named(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) != 1 {
@@ -41,7 +42,7 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	if len(args) == 0 {
 		return a.listLots(ctx, c.Client, listed)
 	}
-	tracker := track.New(c.Client, args[0])
+	tracker := track.New(c.Client, args[0]).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace})
 	if watch {
 		return a.follow(ctx, tracker, args[0], c.Address)
 	}

@@ -45,7 +45,7 @@ func steerError(wait context.Context, whose, update string, err error) error {
 	case errors.As(err, &refused):
 		return refuse("", "%s refused: %s", update, refused.Message())
 	case errors.As(err, &gone):
-		return refuse("", "%s refused: the run of %s has ended", update, whose)
+		return refuse("`starter lots` lists the lots", "%s refused: no run of %s is open", update, whose)
 	case errors.Is(wait.Err(), context.DeadlineExceeded):
 		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of %s within %s; start a worker and ask again", update, whose, steerTimeout)}
 	default:

@@ -77,7 +77,7 @@ not answer.`,
 	f.StringVar(&s.identity, "identity", os.Getenv("IRONLOT_IDENTITY"), "`file` of age identities (IRONLOT_IDENTITY)")
 	f.StringSliceVar(&s.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
 	f.IntVar(&s.maxNodes, "max-nodes", worker.DefaultMaxNodes, "how many nodes this worker works on at once")
-	f.Float64Var(&s.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second over all workers")
+	f.Float64Var(&s.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second over all workers; it publishes no limit, and a 429 slows all workers down")
 	f.StringVar(&s.versioning.Deployment, "deployment", os.Getenv("IRONLOT_DEPLOYMENT"), "`name` of the worker deployment: every run stays with the build that it was started on; off when empty (IRONLOT_DEPLOYMENT)")
 	f.StringVar(&s.versioning.BuildID, "build-id", cmp.Or(os.Getenv("IRONLOT_BUILD_ID"), version.String()), "`ID` of this build in the deployment (IRONLOT_BUILD_ID)")
 	f.BoolVar(&s.versioning.MakeCurrent, "make-current", false, "let new runs of the deployment start on this build")

@@ -35,12 +35,17 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 			break
 		}
 		for _, i := range l.rollout().next() {
-			l.start(ctx, i)
+			if l.started < maxStarts {
+				l.start(ctx, i)
+			}
 		}
 		l.show(ctx)
 		l.changed = false
 		// A cancelled lot starts nobody any more, and waits for those at work.
 		if err := workflow.Await(ctx, func() bool { return l.changed }); err != nil {
+			break
+		}
+		if err := l.bundle(ctx); err != nil {
 			break
 		}
 		l.judge(ctx)

@@ -9,14 +9,26 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// maxStarts bounds how many child workflows one run of the lot's workflow
-// starts: Temporal allows 2,000 that are open.
-const maxStarts = 1000
+const (
+	// maxStarts bounds how many child workflows one run of the lot's workflow
+	// starts: Temporal allows 2,000 that are open.
+	maxStarts = 1000
+	// maxEvents and maxBytes bound the history of a run that has started its
+	// last node; Temporal ends one of 51,200 events or 50 MB.
+	maxEvents = 20_000
+	maxBytes  = 20 << 20
+)
 
-// mustContinue reports whether the workflow has to continue as new: before its
-// history gets long, and when nodes were added.
+// mustContinue reports whether the workflow has to continue as new: when nodes
+// were added, and before its history gets long. Every node at work is told of
+// it, so a lot that has nobody left to start goes on for longer.
 func (l *lot) mustContinue(ctx workflow.Context) bool {
-	return l.grown || l.started >= maxStarts || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	info := workflow.GetInfo(ctx)
+	if l.grown || info.GetCurrentHistoryLength() > maxEvents || info.GetCurrentHistorySize() > maxBytes {
+		return true
+	}
+	last := l.all(func(s run.State) bool { return s != run.Queued })
+	return !last && (l.started >= maxStarts || info.GetContinueAsNewSuggested())
 }
 
 // continueAsNew ends this run of the workflow in favour of the next. The

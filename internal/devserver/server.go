@@ -70,6 +70,9 @@ func (s *Server) Options() Options { return s.options }
 // Address is that of the API, host:port.
 func (s *Server) Address() string { return join(s.options.Host, s.options.Port) }
 
+// PID is that of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // WebUI is the URL of the Web UI.
 func (s *Server) WebUI() string { return "http://" + join(s.options.Host, s.options.UIPort) }
 

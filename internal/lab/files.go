@@ -157,7 +157,7 @@ func (f *Fleet) lotFile() (string, error) {
 	err = template.Must(template.New("lot").Parse(lotTemplate)).Execute(&b, map[string]any{
 		"Lot": f.opts.Lot, "Zone": zone, "Port": f.opts.SSHPort, "TalosPort": f.opts.TalosPort,
 		"Image": f.imgURL + "/" + filepath.Base(image.Path), "SHA256": image.SHA256, "RawSHA256": f.images.RawSHA256(),
-		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap, "PrivateNetwork": f.opts.PrivateNetwork, "Kubernetes": f.opts.Kubernetes,
+		"Servers": f.servers, "Bootstrap": f.opts.Bootstrap, "PrivateNetwork": f.opts.PrivateNetwork, "Kubernetes": f.opts.Kubernetes, "Workers": f.opts.Workers,
 	})
 	return b.String(), err
 }
@@ -198,7 +198,7 @@ nodes:
 {{- range .Servers}}
   - name: {{.Node}}
     server: {id: {{.ID}}, name: {{.Name}}}
-{{- if eq .Number 1}}
+{{- if and (eq .Number 1) (not $.Workers)}}
     config: controlplane.yaml
 {{- if $.Bootstrap}}
     bootstrap: true

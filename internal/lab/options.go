@@ -26,7 +26,10 @@ type Options struct {
 	TalosPort int // 0 means 50000
 	// Speed is how many times faster than real machines the lab's go. 0
 	// means 60.
-	Speed     float64
+	Speed float64
+	// Spread is how much machines differ: with 0.2 each takes 0.8 to 1.2 times
+	// as long as its Speed says, by the Seed. 0 means not at all.
+	Spread    float64
 	Image     images.Spec         // the zero value means 64 MiB, 16 of them data
 	Format    images.Format       // empty means zst
 	DiskSize  int64               // of the system disk, bytes; the second one has twice that. 0 means 1 GiB
@@ -46,6 +49,9 @@ type Options struct {
 	// Bootstrap leaves it to the lot to start the cluster, on the first server.
 	// Without it the cluster is there already, beside the servers.
 	Bootstrap bool
+	// Workers makes the first server a worker too, so that no node waits for
+	// another one.
+	Workers bool
 	// PrivateNetwork attaches each server to a private network, with a VLAN
 	// number of its own, and gives the lot `vlan: auto`. A simulated node whose
 	// config has another VLAN, or none, never joins.
@@ -105,6 +111,10 @@ func (o Options) check() (netip.Addr, error) {
 		return base, fault.Operator("change the number", "a lab has 1 to 1000 servers, not %d", o.Servers)
 	case o.Speed < 0:
 		return base, fault.Operator("use 1 for the speed of real machines, 60 for sixty times that", "the lab's speed %v is negative", o.Speed)
+	case o.Spread < 0 || o.Spread >= 1:
+		return base, fault.Operator("use 0.2 for a fifth", "the lab's spread %v is not from 0 to 1", o.Spread)
+	case o.Workers && o.Bootstrap:
+		return base, fault.Operator("use one of the two", "a lab of workers alone has no node to bootstrap its cluster")
 	case o.DiskSize < o.Image.Size:
 		return base, fault.Operator("make the disk larger", "a disk of %d bytes is too small for an image of %d bytes", o.DiskSize, o.Image.Size)
 	case o.Kit != nil && (o.Bootstrap || o.PrivateNetwork || o.Kubernetes):

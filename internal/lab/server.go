@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"time"
 
@@ -50,7 +51,7 @@ func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 		Disks:     f.disks(n),
 		Delivered: f.opts.Delivered,
 		Delays: simulated.Delays{
-			POST: f.scaled(realPOST), Rescue: f.scaled(realRescue), Normal: f.scaled(realNormal),
+			POST: f.scaled(n, realPOST), Rescue: f.scaled(n, realRescue), Normal: f.scaled(n, realNormal),
 		},
 		SwapNames: f.opts.SwapNames,
 		Seed:      f.opts.Seed + uint64(n),
@@ -82,10 +83,14 @@ func (f *Fleet) newSimulated(name string, n int) (*simulated.Machine, error) {
 
 // nodeName: the first node is a control plane, the others are workers.
 func (f *Fleet) nodeName(n int) string {
-	if n == 1 {
+	switch {
+	case f.opts.Workers:
+		return fmt.Sprintf("%s-worker-%d", f.opts.Lot, n)
+	case n == 1:
 		return f.opts.Lot + "-cp-1"
+	default:
+		return fmt.Sprintf("%s-worker-%d", f.opts.Lot, n-1)
 	}
-	return fmt.Sprintf("%s-worker-%d", f.opts.Lot, n-1)
 }
 
 // disks are two of unequal size, with serials that tell the server and slot.
@@ -118,8 +123,30 @@ func (f *Fleet) vlans(n int) func() []uint32 {
 	return func() []uint32 { return []uint32{uint32(firstVLAN + n - 1)} }
 }
 
-func (f *Fleet) scaled(real time.Duration) time.Duration {
-	return time.Duration(float64(real) / f.opts.Speed)
+// Slowness is how much longer than a usual machine of the fleet server n takes
+// for everything.
+func (f *Fleet) Slowness(n int) float64 {
+	if f.opts.Spread == 0 {
+		return 1
+	}
+	random := rand.New(rand.NewPCG(f.opts.Seed, uint64(n)))
+	return 1 + f.opts.Spread*(2*random.Float64()-1)
+}
+
+// OwnTime is how long server n takes from a reboot into rescue to a Ready node
+// when nobody makes it wait and the jobs in between take no time.
+func (f *Fleet) OwnTime(n int) time.Duration { return f.scaled(n, RealTime()) }
+
+// RealTime is the OwnTime of a real machine, as far as its parts are known.
+func RealTime() time.Duration {
+	return realPOST + realRescue + realPOST + realNormal + talosnode.RealDelays().Sum()
+}
+
+// factor turns a real machine's times into those of server n.
+func (f *Fleet) factor(n int) float64 { return f.Slowness(n) / f.opts.Speed }
+
+func (f *Fleet) scaled(n int, real time.Duration) time.Duration {
+	return time.Duration(float64(real) * f.factor(n))
 }
 
 // talos runs a node of the lab on a machine that has booted from its disk.
@@ -132,7 +159,7 @@ func (f *Fleet) talos(n int, faults talosnode.Faults, hold func(point string)) s
 			Store:  boot.Store,
 			Serial: boot.Machine,
 			UUID:   systemUUID(boot.Machine),
-			Delays: talosnode.RealDelays().Scale(1 / f.opts.Speed),
+			Delays: talosnode.RealDelays().Scale(f.factor(n)),
 			Faults: faults,
 			Trustd: f.trustd,
 			VLANs:  f.vlans(n),

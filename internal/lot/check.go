@@ -154,6 +154,10 @@ func (c *checker) image(f *file) run.Image {
 		URL:       c.must(&s.section, "url", "url: https://factory.talos.dev/image/.../metal-amd64.raw.zst", s.URL),
 		SHA256:    c.digest(s.SHA256),
 		RawSHA256: c.digest(s.RawSHA256),
+		Verify:    run.Verify(s.Verify.value),
+	}
+	if s.Verify.set {
+		c.check(s.Verify.place, checkWord(s.Verify.value, []string{string(run.VerifyFull), string(run.VerifyData)}))
 	}
 	if !s.URL.set {
 		return image

@@ -34,6 +34,7 @@ type imageSection struct {
 	URL       text `yaml:"url"`
 	SHA256    text `yaml:"sha256"`
 	RawSHA256 text `yaml:"rawSha256"`
+	Verify    text `yaml:"verify"`
 }
 
 type clusterPart struct {

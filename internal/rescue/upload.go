@@ -121,7 +121,9 @@ func (s *Session) upload(ctx context.Context, binary Binary, again bool) (string
 	}
 	done := make(chan result, 1)
 	go func() {
-		client, err := sftp.NewClient(s.client)
+		// One write at a time would wait for the network 250 times. What a
+		// broken upload leaves behind never gets the agent's name.
+		client, err := sftp.NewClient(s.client, sftp.UseConcurrentWrites(true))
 		if err != nil {
 			done <- result{err: s.noSFTP(err)}
 			return

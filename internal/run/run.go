@@ -81,7 +81,19 @@ type Image struct {
 	URL       string `json:"url"`                 // http or https; raw, zst, xz or gz
 	SHA256    string `json:"sha256,omitempty"`    // of the download as served, hex
 	RawSHA256 string `json:"rawSha256,omitempty"` // of the raw image, hex
+	Verify    Verify `json:"verify,omitempty"`    // empty: VerifyFull
 }
+
+// Verify is how much of the disk is read back after the image is written.
+type Verify string
+
+const (
+	// VerifyFull reads all of the image's region back: data and holes.
+	VerifyFull Verify = "full"
+	// VerifyData reads the image's data back, and of its holes, which the disk
+	// was told to zero, one MiB of every 64.
+	VerifyData Verify = "data"
+)
 
 // DiskPolicy says which disks a run may erase.
 type DiskPolicy struct {

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/ironlot/ironlot/activities"
 	"github.com/ironlot/ironlot/internal/devserver"
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
@@ -35,17 +38,20 @@ type Config struct {
 	Socket     string   // of the SSH agent
 	AgentDirs  []string // where the agent executables are
 	Identities []age.Identity
-	MaxNodes   int     // activities at once, each a node at work
-	Rate       float64 // provider activities per second, over all workers
+	MaxNodes   int     // activities at once, each a node at work; at least 1
+	Rate       float64 // provider activities per second, over all workers; above 0
 	Log        *zap.Logger
 	Started    func() // called once the worker takes work; may be nil
 	Versioning Versioning
 }
 
-// Defaults of Config.
+// Defaults of Config. The provider publishes no limit of its API: at the
+// default rate a lot of 1,000 passes preflight in 20 s, with about 150 calls a
+// second, and a provider that finds that too much says so with a 429, which
+// slows all workers down.
 const (
 	DefaultMaxNodes = 2000
-	DefaultRate     = 5
+	DefaultRate     = 50
 )
 
 const (
@@ -59,9 +65,11 @@ const (
 // Run checks that the worker has all it needs, says what is missing, then
 // works until the context ends. It returns after a graceful stop.
 func Run(ctx context.Context, c Config) error {
-	if err := c.Versioning.Check(); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
+	slow := newBrake(c)
+	c.Provider = provider.Paced(c.Provider, slow.pace, slow.press)
 	acts, err := c.activities()
 	if err != nil {
 		return err
@@ -80,7 +88,24 @@ func Run(ctx context.Context, c Config) error {
 	api := sdk.New(c.Temporal, run.ProviderTaskQueue, options)
 	acts.RegisterProvider(api)
 
+	ctx, cancel := context.WithCancel(ctx)
+	var braking sync.WaitGroup
+	braking.Go(func() { slow.run(ctx) })
+	defer braking.Wait()
+	defer cancel()
 	return serve(ctx, c, machine, api)
+}
+
+// check refuses settings that a worker cannot work with.
+func (c Config) check() error {
+	if c.MaxNodes < 1 {
+		return fault.Operator("give 1 or more", "a worker for %d nodes at once would do nothing", c.MaxNodes)
+	}
+	if !(c.Rate > 0) || math.IsInf(c.Rate, 0) {
+		return fault.Operator(fmt.Sprintf("give a number above 0, such as the default of %d", DefaultRate),
+			"%v is no rate for the phases that ask the provider", c.Rate)
+	}
+	return c.Versioning.Check()
 }
 
 // serve starts the workers and stops them when the context ends or one of

@@ -63,7 +63,7 @@ func measureQEMU(ctx context.Context, o options, w *web, dir string) error {
 		return err
 	}
 	defer b.client.Close()
-	if err := b.prepare(ctx, w); err != nil {
+	if err := b.prepare(ctx, w, o.verify); err != nil {
 		return err
 	}
 	return compare(ctx, "In a QEMU machine, one emulated processor, no KVM", 1, b)
@@ -99,9 +99,9 @@ func (b *guest) boot(ctx context.Context, m *qemu.Machine, signer ssh.Signer) er
 }
 
 // prepare puts the programs onto the machine and finds the disk.
-func (b *guest) prepare(ctx context.Context, w *web) error {
+func (b *guest) prepare(ctx context.Context, w *web, verify string) error {
 	b.n = names{
-		get: "wget -q -O-", url: w.url + "/image.zst", sha256: w.sha256, serial: guestSerial,
+		get: "wget -q -O-", url: w.url + "/image.zst", sha256: w.sha256, serial: guestSerial, verify: verify,
 		ram: "/dev/shm", staged: "/dev/shm/ironlot", agent: "/run/agent",
 	}
 	for _, program := range []string{"agent", "bench"} {

@@ -31,7 +31,9 @@ type options struct {
 	agent string
 	where string
 	pairs int
-	spec  images.Spec
+	// verify is how much the agent reads back.
+	verify string
+	spec   images.Spec
 }
 
 func main() {
@@ -47,6 +49,7 @@ func main() {
 	flag.StringVar(&o.agent, "agent", "bin/agent-linux-amd64", "the agent")
 	flag.StringVar(&o.where, "where", "native,qemu", "where to measure")
 	flag.IntVar(&o.pairs, "pairs", 5, "how often each side is measured natively; in QEMU once")
+	flag.StringVar(&o.verify, "verify", "full", "what Ironlot reads back: full, or data (holes are sampled)")
 	flag.Int64Var(&size, "size", images.FullSize/layout.MiB, "size of the raw image, MiB")
 	flag.Int64Var(&data, "data", 250, "of these, data, MiB")
 	flag.Parse()

@@ -43,7 +43,7 @@ func measureNative(ctx context.Context, o options, w *web, dir string) error {
 	disk := filepath.Base(device)
 	staged := filepath.Join(dir, "staged")
 	b.n = names{
-		get: "curl -sf", url: w.url + "/image.zst", sha256: w.sha256, ram: dir, staged: staged, disk: disk, serial: "BENCH",
+		get: "curl -sf", url: w.url + "/image.zst", sha256: w.sha256, ram: dir, staged: staged, disk: disk, serial: "BENCH", verify: o.verify,
 		agent: fmt.Sprintf("IRONLOT_RAM_DIR=%s IRONLOT_LOOP_DEVICES=%s %s", staged, disk, o.agent),
 	}
 	return compare(ctx, "Natively, on a loop device over a file in RAM", o.pairs, b)

@@ -37,6 +37,7 @@ type names struct {
 	staged string // where the agent stages
 	disk   string // kernel name
 	serial string
+	verify string // what the agent reads back
 }
 
 // result is one run of one side.
@@ -99,7 +100,7 @@ func byAgent(ctx context.Context, b box) (r result, err error) {
 		return r, err
 	}
 	clock.start()
-	done, err := job(ctx, b, clock, fmt.Sprintf("%s write --system %s --yes -o json", n.agent, n.serial))
+	done, err := job(ctx, b, clock, fmt.Sprintf("%s write --system %s --verify %s --yes -o json", n.agent, n.serial, n.verify))
 	if err != nil {
 		return r, err
 	}

@@ -163,6 +163,8 @@ type WriteSpec struct {
 	System     run.Disk `json:"system"`
 	DataSHA256 string   `json:"dataSha256"` // the staged image's, see run.Staged
 	RawSize    int64    `json:"rawSize"`    // bytes
+	// Verify is how much is read back; empty: all of it.
+	Verify run.Verify `json:"verify,omitempty"`
 	// State adds a STATE partition with the machine config; nil: none.
 	State *StateSpec `json:"state,omitempty"`
 }

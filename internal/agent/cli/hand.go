@@ -135,10 +135,14 @@ func (a *app) stagePlan(cmd *cobra.Command, f handFlags) error {
 
 func (a *app) writeCommand() *cobra.Command {
 	var f handFlags
+	var verify string
 	cmd := &cobra.Command{
 		Use: "write", Short: "Write the staged image to the system disk and read it back", Args: cobra.NoArgs,
 		Example: "  agent write --system S3X1 --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if v := run.Verify(verify); v != run.VerifyFull && v != run.VerifyData {
+				return fault.Operator("use full or data", "--verify is %q", verify)
+			}
 			disks, err := a.host.Topology(cmd.Context())
 			if err != nil {
 				return fault.Retry("the list of disks cannot be read: %w", err)
@@ -156,10 +160,13 @@ func (a *app) writeCommand() *cobra.Command {
 				return planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, %s\n",
 					plan.Describe(d), plan.Bytes(uint64(staged.RawSize)), plan.Bytes(uint64(staged.DataSize)), staged.Digest()))
 			}
-			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{System: d.Identity(), DataSHA256: staged.DataSHA256, RawSize: staged.RawSize}})
+			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{
+				System: d.Identity(), DataSHA256: staged.DataSHA256, RawSize: staged.RawSize, Verify: run.Verify(verify),
+			}})
 		},
 	}
 	f.add(cmd, true)
+	cmd.Flags().StringVar(&verify, "verify", string(run.VerifyFull), "read back all of the image (full), or its data and a sample of its holes (data)")
 	outputFlag(cmd, "text")
 	return cmd
 }

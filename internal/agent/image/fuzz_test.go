@@ -24,6 +24,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(hosttest.Image(f, 8*mib, 512)[:48<<10])
 	f.Add(hosttest.Image(f, 8*mib, 4096)[:48<<10])
 	f.Add([]byte("<html>"))
+	f.Add(newFrame(2, -1, false).raw(raw[:4096], false).repeat(0, 4096, false).repeat(0, 4096, false).raw(raw[:4096], true).out)
 	f.Fuzz(func(t *testing.T, served []byte) {
 		format, layout, p, err := read(bytes.NewReader(served), 4*mib)
 		if err != nil {
@@ -34,6 +35,9 @@ func FuzzOpen(f *testing.F) {
 		}
 		if int64(len(p)) < layout.MinSize || len(p)%512 != 0 || len(p) > 4*mib || p[510] != 0x55 || p[511] != 0xaa {
 			t.Fatalf("%s of %d bytes with layout %+v taken for an image", format, len(p), layout)
+		}
+		if q, _, err := proven(bytes.NewReader(served), 4*mib); err != nil || !bytes.Equal(p, q) {
+			t.Fatalf("%s of %d bytes; with holes %d, and not the same: %v", format, len(p), len(q), err)
 		}
 	})
 }

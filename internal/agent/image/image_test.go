@@ -61,7 +61,7 @@ func packer(format image.Format, w io.Writer) (io.WriteCloser, error) {
 
 // read reads a whole image.
 func read(src io.Reader, limit int64) (image.Format, image.Layout, []byte, error) {
-	r, err := image.Open(src, limit)
+	r, err := image.Open(src, image.Options{Limit: limit})
 	if err != nil {
 		return "", image.Layout{}, nil, err
 	}

@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	raw := hosttest.Image(t, 8*mib, 512)
-	if _, err := image.Open(bytes.NewReader(raw), 8*mib-1); !errors.Is(err, image.ErrTooLarge) {
+	if _, err := image.Open(bytes.NewReader(raw), image.Options{Limit: 8*mib - 1}); !errors.Is(err, image.ErrTooLarge) {
 		t.Errorf("the table speaks of too much: %v", err)
 	}
 	bomb := pack(t, image.Zstd, append(small(t), make([]byte, 64*mib)...), 128*mib)
@@ -104,7 +104,7 @@ func TestDictionary(t *testing.T) {
 	packed := pack(t, image.XZ, small(t), mib)
 	i := bytes.Index(packed, []byte{0x21, 1})
 	packed[i+2] = 40
-	if _, err := image.Open(bytes.NewReader(packed), limit); !errors.Is(err, image.ErrTooLarge) {
+	if _, err := image.Open(bytes.NewReader(packed), image.Options{Limit: limit}); !errors.Is(err, image.ErrTooLarge) {
 		t.Error(err)
 	}
 }

@@ -86,12 +86,12 @@ func TestAheadNext(t *testing.T) {
 	a := image.NewAhead(io.MultiReader(iotest.OneByteReader(bytes.NewReader(make([]byte, 2500))), iotest.ErrReader(failed)), 1000, 2)
 	defer a.Close()
 	for _, want := range []int{1000, 1000, 500} {
-		if p, err := a.Next(); len(p) != want || err != nil {
+		if p, _, err := a.Next(); len(p) != want || err != nil {
 			t.Fatalf("chunk of %d, %v; want %d", len(p), err, want)
 		}
 	}
 	for range 2 {
-		if p, err := a.Next(); len(p) != 0 || !errors.Is(err, failed) {
+		if p, _, err := a.Next(); len(p) != 0 || !errors.Is(err, failed) {
 			t.Errorf("at the end: %d bytes, %v", len(p), err)
 		}
 	}
@@ -123,7 +123,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(string(format), func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				r, err := image.Open(bytes.NewReader(packed), limit)
+				r, err := image.Open(bytes.NewReader(packed), image.Options{Limit: limit})
 				if err != nil {
 					b.Fatal(err)
 				}

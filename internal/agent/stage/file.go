@@ -49,7 +49,7 @@ func (s *sparse) append(p []byte) error {
 }
 
 // skip adds a piece of zeros.
-func (s *sparse) skip(n int) { s.size += int64(n) }
+func (s *sparse) skip(n int64) { s.size += n }
 
 // reserve makes sure that RAM has room for p, if it is data at all.
 func (s *sparse) reserve(need int64, p []byte) error {

@@ -46,13 +46,13 @@ func (s stager) pour(ctx context.Context, file *sparse) (run.Staged, error) {
 		served.Close()
 		_ = body.Close() // everything wanted from it is read
 	}()
-	img, err := image.Open(served, maxRaw)
+	img, err := image.Open(served, image.Options{Limit: maxRaw, Proven: s.image.SHA256 != ""})
 	if err != nil {
 		return run.Staged{}, s.located(err)
 	}
 	defer img.Close()
 	report.Log(s.rep, "saw", fmt.Sprintf("%s serves %d bytes, format %s", fetch.Redact(s.image.URL), body.Size(), img.Format()))
-	raw := image.NewAhead(img, rawChunkSize, ahead)
+	raw := img.Ahead(rawChunkSize, ahead)
 	defer raw.Close()
 	// A decoder that waits for the network is freed before it is waited for.
 	defer served.Close()
@@ -79,7 +79,7 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		if ctx.Err() != nil {
 			return nil, stopped(ctx)
 		}
-		chunk, err := raw.Next()
+		chunk, zeros, err := raw.Next()
 		if errors.Is(err, io.EOF) {
 			meter.Set(body.Offset())
 			meter.End()
@@ -91,6 +91,7 @@ func (s stager) fill(ctx context.Context, file *sparse, raw *image.Ahead, body *
 		if err := sums.put(file, chunk); err != nil {
 			return nil, err
 		}
+		sums.skip(file, zeros)
 		meter.Set(body.Offset())
 	}
 }
@@ -115,7 +116,7 @@ func (s *sums) put(file *sparse, p []byte) error {
 		if s.raw != nil {
 			s.raw.Write(p)
 		}
-		file.skip(len(p))
+		file.skip(int64(len(p)))
 		return nil
 	}
 	off, hashed := file.size, make(chan struct{})
@@ -129,6 +130,19 @@ func (s *sums) put(file *sparse, p []byte) error {
 	err := file.append(p)
 	<-hashed
 	return err
+}
+
+// skip hashes zeros that were not made.
+func (s *sums) skip(file *sparse, zeros int64) {
+	file.skip(zeros)
+	if s.raw == nil {
+		return
+	}
+	p := make([]byte, min(zeros, rawChunkSize))
+	for ; zeros > 0; zeros -= int64(len(p)) {
+		p = p[:min(zeros, rawChunkSize)]
+		s.raw.Write(p)
+	}
 }
 
 func (s *sums) rawSum() string {

@@ -9,7 +9,8 @@
 //  1. A blank GPT is written over both ends of the disk.
 //  2. What lies between is zeroed, see zero.go.
 //  3. The image's data is written from the first MiB on.
-//  4. All of that is read back past the cache and compared.
+//  4. All of that is read back past the cache and compared, or the data and a
+//     sample of the holes where the lot says so.
 //  5. The first MiB is written, read back and compared.
 //
 // Where the run delivers the machine config by STATE, that partition is part of
@@ -70,7 +71,8 @@ func Run(ctx context.Context, h host.Host, spec api.WriteSpec, rep report.Report
 	if err != nil {
 		return run.Written{}, err
 	}
-	w := &writer{disk: disk, src: src, rep: rep, name: fmt.Sprintf("disk %s (serial %s)", info.Name, info.Serial), state: spec.State}
+	w := &writer{disk: disk, src: src, rep: rep, name: fmt.Sprintf("disk %s (serial %s)", info.Name, info.Serial),
+		onlyData: spec.Verify == run.VerifyData, state: spec.State}
 	w.done.Serial, w.done.State = info.Serial, added
 	err = w.run(ctx)
 	if closeErr := disk.Close(); err == nil && closeErr != nil {
@@ -92,6 +94,8 @@ type writer struct {
 	done run.Written
 	head []byte // the blank first MiB
 	tail []byte // the blank last MiB
+	// onlyData says that holes are sampled, not all read back.
+	onlyData bool
 	// state is what STATE holds, nil without the partition.
 	state *api.StateSpec
 	// dirty counts the bytes of the image that were written since a flush.
@@ -155,22 +159,22 @@ func (w *writer) copy(ctx context.Context, all bool) error {
 	if all {
 		parts = []extent{{0, w.src.size}}
 	}
+	buf := make([]byte, chunkSize)
 	for _, part := range parts {
-		if err := w.copyPart(ctx, part.from(edge), all, meter); err != nil {
+		if err := w.copyPart(ctx, part.from(edge), buf, all, meter); err != nil {
 			return err
 		}
 	}
 	// The last MiB of the disk holds the blank GPT's backup, not zeros.
 	last := extent{w.disk.Size() - edge, w.src.size}
-	if err := w.copyPart(ctx, last, true, meter); err != nil {
+	if err := w.copyPart(ctx, last, buf, true, meter); err != nil {
 		return err
 	}
 	meter.Set(w.src.size)
 	return w.sync()
 }
 
-func (w *writer) copyPart(ctx context.Context, part extent, all bool, meter *report.Meter) error {
-	buf := make([]byte, chunkSize)
+func (w *writer) copyPart(ctx context.Context, part extent, buf []byte, all bool, meter *report.Meter) error {
 	for off := part.start; off < part.end; off += chunkSize {
 		if ctx.Err() != nil {
 			return stopped(ctx)

@@ -132,6 +132,9 @@ func (b *boot) serveSSH(state State, key []byte, auth *authorized) {
 	}
 	b.m.logf("%s: boot ID %s, SSH on %s", state, b.id, addr)
 	b.m.setState(state)
+	if state == InRescue {
+		b.m.hold("rescue")
+	}
 	newSSHServer(b, key, auth).serve(listener)
 }
 

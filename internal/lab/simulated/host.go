@@ -177,13 +177,22 @@ func allocated(info fs.FileInfo) uint64 {
 
 // Spawn runs the agent in a goroutine that lives as long as the boot.
 func (h *rescueHost) Spawn(_ context.Context, args ...string) error {
+	job := len(args) > 0 && args[0] == "job"
 	if len(args) > 0 && args[0] == "reset" {
 		h.b.m.hold("reset asked")
 	}
 	if err := h.b.ctx.Err(); err != nil {
 		return err
 	}
-	h.b.m.running.Go(func() { h.runAgent(h.b.ctx, args, strings.NewReader(""), io.Discard, io.Discard) })
+	h.b.m.running.Go(func() {
+		if job {
+			h.b.m.hold("job")
+		}
+		h.runAgent(h.b.ctx, args, strings.NewReader(""), io.Discard, io.Discard)
+		if job {
+			h.b.m.hold("job ended")
+		}
+	})
 	return nil
 }
 

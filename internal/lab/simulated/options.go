@@ -30,8 +30,9 @@ type Options struct {
 	// Without it such a machine has no network service at all.
 	Talos Talos
 	// Hold is called where the machine is about to do something, and may
-	// block: "inspect", "disk write", "stage" and "reset" of the agent's
-	// host. May be nil.
+	// block: "rescue" (SSH is open in rescue), "inspect", "job", "job ended",
+	// "disk write", "stage", "reset asked" and "reset" of the agent's host. May
+	// be nil.
 	Hold func(point string)
 	// Log gets each line of the machine's console; may be nil.
 	Log func(line string)

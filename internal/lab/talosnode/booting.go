@@ -115,9 +115,7 @@ func (b *booting) register(ctx context.Context) error {
 	if err := pause(ctx, d.Ready); err != nil {
 		return err
 	}
-	if b.node.opts.Hold != nil {
-		b.node.opts.Hold("ready")
-	}
+	b.node.hold("ready")
 	b.kubelet(true)
 	if err := r.node(ctx, b.name, true, b.labels()); err != nil {
 		return err

@@ -88,6 +88,13 @@ func (n *Node) log(msg string) {
 	}
 }
 
+// hold lets a test stop the node at a point.
+func (n *Node) hold(point string) {
+	if n.opts.Hold != nil {
+		n.opts.Hold(point)
+	}
+}
+
 // run is the node's life.
 func (n *Node) run(ctx context.Context) error {
 	if err := pause(ctx, n.opts.Delays.Boot); err != nil {
@@ -142,6 +149,7 @@ func (n *Node) maintain(ctx context.Context) (config.Provider, error) {
 		return nil, err
 	}
 	n.log("in maintenance, upload configuration")
+	n.hold("maintenance")
 	var cfg config.Provider
 	if n.opts.Faults.Foreign {
 		return n.foreign()
@@ -151,6 +159,7 @@ func (n *Node) maintain(ctx context.Context) (config.Provider, error) {
 		return nil, ctx.Err()
 	case cfg = <-n.taken:
 	}
+	n.hold("config taken")
 	if lost := n.opts.Faults.AnswerLost; lost {
 		n.dark(true)
 	} else if err := pause(ctx, n.opts.Delays.Answer+n.opts.Delays.Linger); err != nil {
@@ -176,9 +185,7 @@ func (n *Node) foreign() (config.Provider, error) {
 
 // keep writes the config to STATE.
 func (n *Node) keep(cfg config.Provider) error {
-	if n.opts.Hold != nil {
-		n.opts.Hold("keep config")
-	}
+	n.hold("keep config")
 	if n.opts.Faults.StateReadOnly {
 		return errors.New("formatting STATE failed, the config is not kept")
 	}

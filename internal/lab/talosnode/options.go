@@ -21,7 +21,9 @@ type Kubelet struct {
 // Build is what a lab node's Version gives as its commit.
 const Build = "lab-simulated"
 
-// Options makes a node.
+// Options makes a node. The points of its Hold are "maintenance", which is
+// served, "config taken", "keep config", before it is kept, and "ready", before
+// Kubernetes says so.
 type Options struct {
 	Addr    string // host:port of the Talos API; port 0 picks one
 	Host    string // the address in the node's certificates; empty: that of Addr
@@ -34,7 +36,7 @@ type Options struct {
 	Trustd  *Trustd                 // the control planes that the node can reach; nil: none
 	VLANs   func() []uint32         // the private networks of the server; nil: not compared
 	Wire    func(net.Conn) net.Conn // takes each connection; nil: as it is
-	Hold    func(point string)      // called before a config is kept ("keep config") and before the node becomes Ready ("ready"); may block; nil: not
+	Hold    func(point string)      // called at the node's points, see below; may block; nil: not
 	Kubelet func(Kubelet)           // tells the cluster's Kubernetes of the node; nil: nobody
 	Refuse  bool                    // while no API is served connections are refused, not reset
 	Log     func(msg string)        // the console; nil: nothing. Never a secret.
@@ -88,6 +90,12 @@ func RealDelays() Delays {
 		Boot: 30 * time.Second, Answer: 80 * time.Millisecond, Linger: 3 * time.Second, State: 7 * time.Second,
 		Time: 5 * time.Second, Services: 30 * time.Second, Register: 10 * time.Second, Ready: 20 * time.Second,
 	}
+}
+
+// Sum is what a node takes from its start to Ready when it gets its config at
+// once.
+func (d Delays) Sum() time.Duration {
+	return d.Boot + d.Answer + d.Linger + d.State + d.Time + d.Services + d.Register + d.Ready
 }
 
 // Scale multiplies every delay.

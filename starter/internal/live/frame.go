@@ -43,6 +43,9 @@ func summary(l track.Lot, now time.Time, width int) []string {
 	if l.NoWorker {
 		head += gap + warning().Render("no worker answers")
 	}
+	if l.Slowed != "" {
+		head += gap + warning().Render("provider calls slowed down")
+	}
 	head += gap + muted().Render(show.Duration(now.Sub(l.Started)))
 	states := []string{colour(run.Ready).Render(fmt.Sprintf("%d of %d ready", t.states[run.Ready], len(l.Nodes)))}
 	for _, s := range []run.State{run.Stuck, run.Running, run.Queued, run.Aborted, run.Refused} {

@@ -24,6 +24,7 @@ type Event struct {
 	Phase     run.Phase     `json:"phase,omitempty"`
 	Attempt   int32         `json:"attempt,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
+	Waits     string        `json:"waits,omitempty"` // why the phase at work is not handed to a worker yet
 	Progress  *run.Progress `json:"progress,omitempty"`
 	Simulated bool          `json:"simulated,omitempty"`
 }
@@ -36,7 +37,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 		event := Event{
 			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
-			Attempt: n.Attempt, Reason: n.Reason, Progress: n.Progress, Simulated: l.Lab,
+			Attempt: n.Attempt, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
 		}
 		if err := v.Encode(event); err != nil {
 			return err

@@ -3,9 +3,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -72,9 +74,9 @@ func Doing(n track.Node) string {
 	case n.State == run.Ready:
 		return readyText(n)
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
-		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, Progress(n.Progress), n.Failure))
+		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, cmp.Or(n.Waits, Progress(n.Progress)), n.Failure))
 	case n.State == run.Running:
-		return Progress(n.Progress)
+		return cmp.Or(n.Waits, Progress(n.Progress))
 	case n.State == run.Queued:
 		return ""
 	default:
@@ -100,15 +102,19 @@ func Took(n track.Node, now time.Time) string {
 	return Duration(now.Sub(n.Status.Started))
 }
 
-// Clean keeps text of others on one line and free of terminal commands.
-func Clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError || r >= 0x80 && r < 0xa0 {
-			return ' '
+// Clean keeps text of others on one line, and shows it as Printable does.
+func Clean(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
+
+// Printable keeps text of others free of what a terminal does not show:
+// commands, and characters that turn the direction of what follows. Lines
+// stay lines.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError {
+			return r
 		}
-		return r
+		return ' '
 	}, s)
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // Wrap breaks lines that are wider than width between words, and indents what

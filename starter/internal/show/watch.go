@@ -55,7 +55,7 @@ func changed(seen *map[string]string, n track.Node) bool {
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	is := fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, step)
+	is := fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", step)
 	if *seen == nil {
 		*seen = map[string]string{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -70,9 +71,29 @@ func (n *Node) activity(d *workflowservice.DescribeWorkflowExecutionResponse) {
 			continue
 		}
 		n.Attempt, n.Failure = a.GetAttempt(), a.GetLastFailure().GetMessage()
+		n.turn = a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetActivityOptions().GetTaskQueue().GetName() == run.ProviderTaskQueue
 		var p run.Progress
 		if a.GetHeartbeatDetails() != nil && converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil {
 			n.Progress = &p
+		}
+	}
+}
+
+// explain says why nodes wait in the provider's task queue, when somebody has
+// limited it. It is a help: a limit that cannot be looked at is left out.
+func (t *Tracker) explain(ctx context.Context, l *Lot) {
+	waits := func(n Node) bool { return n.turn && n.State == run.Running }
+	if t.queue == nil || !slices.ContainsFunc(l.Nodes, waits) {
+		return
+	}
+	limit, err := t.queue.Read(ctx)
+	if err != nil || !limit.Set {
+		return
+	}
+	l.Slowed = limit.String()
+	for i := range l.Nodes {
+		if waits(l.Nodes[i]) {
+			l.Nodes[i].Waits = "waits for its turn to ask the provider, which is limited to " + l.Slowed
 		}
 	}
 }

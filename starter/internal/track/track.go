@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/throttle"
 )
 
 // Lot is a lot at a moment.
@@ -30,7 +31,10 @@ type Lot struct {
 	Lab      bool   // the machines are simulated
 	NoWorker bool   // no worker answered, so the story is incomplete
 	Held     string // why queued nodes do not start although there is room; empty: they do
-	Nodes    []Node
+	// Slowed says to what the calls of all workers to the provider are limited
+	// while nodes wait for their turn; empty: not at all.
+	Slowed string
+	Nodes  []Node
 }
 
 // Node is a node at a moment.
@@ -44,6 +48,9 @@ type Node struct {
 	Progress   *run.Progress `json:"progress,omitempty"` // of the phase at work, nil: none told
 	Attempt    int32         `json:"attempt,omitempty"`  // of the phase at work, from 1
 	Failure    string        `json:"failure,omitempty"`  // how the attempt before it ended
+	Waits      string        `json:"waits,omitempty"`    // why the phase at work is not handed to a worker yet, as far as it is known
+
+	turn bool // it waits in the provider's task queue
 }
 
 // Settled reports that a node goes no further by itself.
@@ -81,6 +88,7 @@ func (e *NotFoundError) Error() string {
 // grown since the last look.
 type Tracker struct {
 	client client.Client
+	queue  *throttle.Queue // nil: not looked at
 	lot    string
 	runID  string   // of the lot's workflow, as of the last look
 	runs   []string // that it has continued from
@@ -110,6 +118,13 @@ const (
 
 // New makes a tracker of a lot.
 func New(c client.Client, lot string) *Tracker { return &Tracker{client: c, lot: lot} }
+
+// WithQueue lets the tracker look at the limit of the provider's task queue
+// too, while nodes wait in it.
+func (t *Tracker) WithQueue(q throttle.Queue) *Tracker {
+	t.queue = &q
+	return t
+}
 
 // describe tells what Temporal knows of a workflow.
 func describe(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -148,11 +163,11 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 		lot.Held = t.status.Held
 	}
 	told := make([]bool, len(t.inputs))
-	g, ctx := errgroup.WithContext(ctx)
+	g, looking := errgroup.WithContext(ctx)
 	g.SetLimit(lookers)
 	for i := range t.inputs {
 		g.Go(func() (err error) {
-			lot.Nodes[i], told[i], err = t.node(ctx, i, lot.Open)
+			lot.Nodes[i], told[i], err = t.node(looking, i, lot.Open)
 			return err
 		})
 	}
@@ -163,6 +178,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 		lot.Lab = lot.Lab || n.Node.Lab
 		lot.NoWorker = lot.NoWorker || !told[i]
 	}
+	t.explain(ctx, &lot)
 	return lot, nil
 }
 
@@ -182,7 +198,7 @@ func (t *Tracker) load(ctx context.Context, runID string) error {
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
 		return fmt.Errorf("the input of lot %s cannot be read (was it started by another release?): %w", t.lot, err)
 	}
-	*t = Tracker{client: t.client, lot: t.lot, runID: runID, inputs: in.Whole(), nodes: make([]nodeMemory, len(in.Nodes))}
+	*t = Tracker{client: t.client, queue: t.queue, lot: t.lot, runID: runID, inputs: in.Whole(), nodes: make([]nodeMemory, len(in.Nodes))}
 	if in.Progress != nil {
 		t.runs = in.Progress.Runs
 	}

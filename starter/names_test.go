@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/ironlot/ironlot/internal/testenv"
+)
+
+// TestNamesThatAreNone: what cannot be a lot's or a node's name is refused
+// before anything is asked, and not shown as it is.
+func TestNamesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "\x1b[31mred", "lüt", "two words", "\u202ekcar", "\xff", "line\nbreak", strings.Repeat("a", 5000)} {
+		for _, args := range [][]string{
+			{"status", name}, {"status", "lot", name}, {"ui", name}, {"retry", name}, {"abort", "lot", name}, {"postmortem", name},
+			{"pause", name}, {"resume", name}, {"add", name}, {"inventory", name},
+		} {
+			c := newConsole(t, testenv.Nobody())
+			require.Equal(t, exitRefused, c.starter(args...), args)
+			require.Contains(t, c.err.String(), "is no name of a lot or a node")
+			require.NotContains(t, c.err.String(), "\x1b")
+			require.Less(t, len(c.err.String()), 500)
+		}
+	}
+}
+
+// TestErrorsAreShownWithoutCommands: whoever wrote the text of an error.
+func TestErrorsAreShownWithoutCommands(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, "")
+	c.complain(errors.New("one\x1b]0;title\x07\ntwo\u202e"))
+	require.Equal(t, "starter: one ]0;title \ntwo \n", c.err.String())
+}
+
+// TestNamespaceThatIsNotThere: a setting to mend, not a failure.
+func TestNamespaceThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, exitRefused, exitCode(fmt.Errorf("lot: %w", serviceerror.NewNamespaceNotFound("nope"))))
+	require.Equal(t, exitFailed, exitCode(serviceerror.NewNotFound("workflow")))
+	require.Equal(t, exitInterrupted, exitCode(context.Canceled))
+}
