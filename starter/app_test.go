@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,24 +23,6 @@ import (
 	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/workflows"
 )
-
-// buffer takes output that a test reads while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // variables are a test's whole environment.
 type variables map[string]string
@@ -64,12 +44,12 @@ func (v variables) LookupEnv(key string) (string, bool) {
 type console struct {
 	*app
 	vars     variables
-	out, err *buffer
+	out, err *testenv.Log
 }
 
 func newConsole(t *testing.T, address string) *console {
 	t.Helper()
-	c := &console{out: &buffer{}, err: &buffer{}, vars: variables{
+	c := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: variables{
 		"IRONLOT_HOME": filepath.Join(t.TempDir(), "home"),
 		"HOME":         t.TempDir(),
 		// No configuration file of this machine may matter.
@@ -87,7 +67,7 @@ func newConsole(t *testing.T, address string) *console {
 
 // again is another console at the same place.
 func (c *console) again() *console {
-	next := &console{out: &buffer{}, err: &buffer{}, vars: c.vars}
+	next := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: c.vars}
 	next.app = &app{
 		stdin: strings.NewReader(""), stdout: next.out, stderr: next.err, env: c.vars, terminal: c.terminal,
 	}

@@ -32,7 +32,8 @@ that refuses is named, and holds up no other.
 
 With --batch the node goes on with what the corrected lot file says of it:
 another image or digest, disk rule, config, timeout. It goes back to preflight,
-which checks all of it, and from there to where the change begins to matter.
+which checks all of it, and from there to where the change begins to matter: a
+new talosconfig or kubeconfig alone applies no machine config again.
 Once disks may be erased the run stays with its disk, unless --another-disk
 allows the corrected rule to choose another one.`,
 		Args:              named(cobra.RangeArgs(1, 2)),

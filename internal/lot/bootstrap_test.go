@@ -2,12 +2,15 @@ package lot_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/siderolabs/talos/pkg/machinery/role"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ironlot/ironlot/internal/lab/talosnode"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/lot/lottest"
 	"github.com/ironlot/ironlot/internal/run"
@@ -55,6 +58,21 @@ func TestBootstrapOfAWorkerIsRefused(t *testing.T) {
 	l := edited(t, "name: metal-2}\n", "name: metal-2}\n    bootstrap: true\n")
 	_, err := l.Render(t.Context())
 	require.ErrorContains(t, err, "nodes[1].bootstrap: is true for node node-2, whose config makes it a worker, and only a control plane can start a cluster; move it to one")
+}
+
+// TestBootstrapNeedsAnAdmin: the talosconfig of a reader starts no etcd.
+func TestBootstrapNeedsAnAdmin(t *testing.T) {
+	t.Parallel()
+	l := edited(t, "    secondaryDisks: keep", "    bootstrap: true")
+	cluster, err := talosnode.NewCluster("one", "https://10.0.0.1:6443")
+	require.NoError(t, err)
+	reader, err := cluster.TalosconfigFor(role.Reader)
+	require.NoError(t, err)
+	for name, data := range map[string][]byte{"controlplane.yaml": cluster.ControlPlane, "worker.yaml": cluster.Worker, "talosconfig": reader} {
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(l.File), name), data, 0o600))
+	}
+	_, err = l.Render(t.Context())
+	require.ErrorContains(t, err, `nodes[0].bootstrap: needs a talosconfig with the role os:admin, and context "one" has os:reader; use one from `+"`talosctl gen config`")
 }
 
 // TestReadyOfANode: the defaults' list gives way as a whole, the hold time

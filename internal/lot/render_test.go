@@ -117,16 +117,38 @@ func TestRenderWithoutContext(t *testing.T) {
 	require.ErrorContains(t, err, `the talosconfig has no context "two"; name one of its contexts: one`)
 }
 
+// TestSealFails: whichever part cannot be sealed, nothing travels, and the
+// part is named.
 func TestSealFails(t *testing.T) {
 	t.Parallel()
-	l, err := lot.Load(lottest.Lot(t, "one", 1))
+	path := lottest.Lot(t, "one", 1)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	edited := strings.Replace(string(text), "talosconfig: talosconfig", "talosconfig: talosconfig\n  kubeconfig: kubeconfig", 1)
+	edited = strings.Replace(edited, "  - name: node-1\n", "  - name: node-1\n    values: [{name: rack, value: \"9\"}]\n", 1)
+	require.NoError(t, os.WriteFile(path, []byte(edited), 0o600))
+	l, err := lot.Load(path)
 	require.NoError(t, err)
 	rendered, err := l.Render(t.Context())
 	require.NoError(t, err)
 	broken := errors.New("no recipient")
-	inputs, err := rendered.Seal(func([]byte) (string, error) { return "", broken })
-	require.ErrorIs(t, err, broken)
-	require.Nil(t, inputs)
+	for i, want := range []string{
+		"the talosconfig cannot be sealed: no recipient",
+		"the kubeconfig cannot be sealed: no recipient",
+		"the machine config of node node-1 cannot be sealed: no recipient",
+		"the patches of node node-1 cannot be sealed: no recipient",
+	} {
+		calls := 0
+		inputs, err := rendered.Seal(func([]byte) (string, error) {
+			if calls++; calls > i {
+				return "", broken
+			}
+			return "sealed", nil
+		})
+		require.EqualError(t, err, want)
+		require.ErrorIs(t, err, broken)
+		require.Nil(t, inputs)
+	}
 }
 
 // TestSealOnce: what nodes share is sealed once, what is a node's own apart,

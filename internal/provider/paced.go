@@ -79,6 +79,15 @@ func (p *paced) Networks(ctx context.Context, zone, serverID string) ([]Network,
 	return networks, p.saw(err)
 }
 
+// List implements Provider.
+func (p *paced) List(ctx context.Context, zone string) (Listing, error) {
+	if err := p.turn(ctx); err != nil {
+		return Listing{}, err
+	}
+	listing, err := p.Provider.List(ctx, zone)
+	return listing, p.saw(err)
+}
+
 // RescuePassword implements Provider.
 func (p *paced) RescuePassword(ctx context.Context, zone, serverID string) (string, error) {
 	if err := p.turn(ctx); err != nil {

@@ -52,6 +52,11 @@ func (b *busy) Describe(context.Context, string, string) (Server, error) {
 	return Server{}, fault.Retry("not now: %w", &Throttled{After: b.after})
 }
 
+func (b *busy) List(context.Context, string) (Listing, error) {
+	b.calls++
+	return Listing{}, fault.Retry("not now: %w", &Throttled{After: b.after})
+}
+
 func (b *busy) Reboot(context.Context, string, string, BootType, []string) error {
 	b.calls++
 	return nil
@@ -86,4 +91,17 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	cancel()
 	_, err = p.Describe(ctx, "", "")
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestListIsPaced: the list of a zone keeps to the pace like all other looks.
+func TestListIsPaced(t *testing.T) {
+	t.Parallel()
+	b, pressed := &busy{after: time.Hour}, 0
+	p := Paced(b, &Pace{}, func() { pressed++ })
+	for range 2 {
+		_, err := p.List(t.Context(), "")
+		require.Equal(t, fault.Transient, fault.ClassOf(err))
+	}
+	require.Equal(t, 1, pressed)
+	require.Equal(t, 1, b.calls, "the second one waits for its turn")
 }

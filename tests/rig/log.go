@@ -1,41 +1,17 @@
 package rig
 
 import (
-	"bytes"
 	"context"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // Log keeps what several goroutines write.
-type Log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-// String is all that was written.
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-// Tail is the last n bytes of it.
-func (l *Log) Tail(n int) string {
-	s := l.String()
-	return s[max(0, len(s)-n):]
-}
+type Log = testenv.Log
 
 // askTime bounds a question to a run.
 const askTime = 10 * time.Second
