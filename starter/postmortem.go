@@ -80,7 +80,7 @@ func (a *app) postmortem(ctx context.Context, args []string, o postmortemFlags) 
 func exportedLot(files []string) (history.Lot, error) {
 	var lot history.Lot
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := readHistory(file)
 		if err != nil {
 			return lot, refuse("name a file that you may read", "the history cannot be read: %w", err)
 		}
@@ -96,6 +96,24 @@ func exportedLot(files []string) (history.Lot, error) {
 		lot.Nodes = append(lot.Nodes, *r)
 	}
 	return lot, nil
+}
+
+// maxHistory is more than an exported history ever has, in bytes: Temporal
+// ends a workflow whose history reaches 50 MB, and JSON holds it in base64.
+const maxHistory = 256 << 20
+
+// readHistory reads a file or a pipe, not a device without end.
+func readHistory(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxHistory+1))
+	if err == nil && len(data) > maxHistory {
+		err = fmt.Errorf("%s is larger than the %d bytes that a history may have", file, maxHistory)
+	}
+	return data, err
 }
 
 // recordedLot reads the histories that Temporal keeps of a lot's nodes. A

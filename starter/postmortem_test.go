@@ -46,3 +46,11 @@ func TestPostmortemRefusals(t *testing.T) {
 		require.Empty(t, k.out.String())
 	}
 }
+
+// TestAHistoryWithoutEnd: a device is not read until the memory is full.
+func TestAHistoryWithoutEnd(t *testing.T) {
+	t.Parallel()
+	k := newConsole(t, "127.0.0.1:9")
+	require.Equal(t, exitRefused, k.starter("postmortem", "--from", "/dev/zero"))
+	require.Contains(t, k.err.String(), "is larger than")
+}
