@@ -28,10 +28,9 @@ func serve(ctx context.Context, dir string, spec images.Spec, programs map[strin
 	if err := images.Build(raw, spec); err != nil {
 		return nil, err
 	}
-	if err := images.Compress(raw, packed, images.Zstd); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(raw); err != nil {
+	// As Talos's imager does (siderolabs/talos, pkg/imager/post.go).
+	fmt.Fprintln(os.Stderr, "packing the image: a minute or two")
+	if _, err := run(ctx, "zstd", "-T0", "--rm", "-18", "--quiet", "--force", "-o", packed, raw); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(packed)
