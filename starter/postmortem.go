@@ -16,6 +16,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/history"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -194,7 +195,12 @@ func writeAs(w io.Writer, lot history.Lot, format string) error {
 		return lot.HTML(w)
 	case "json", "yaml":
 		return encode(w, lot, format)
-	default:
-		return lot.Markdown(w)
+	default: // for people, on a terminal: what machines said may hold its commands
+		var text strings.Builder
+		if err := lot.Markdown(&text); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, show.Printable(text.String()))
+		return err
 	}
 }

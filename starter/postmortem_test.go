@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/history"
+	"github.com/ironlot/ironlot/internal/run"
 )
 
 func TestPostmortemOfExportedHistories(t *testing.T) {
@@ -53,4 +57,16 @@ func TestAHistoryWithoutEnd(t *testing.T) {
 	k := newConsole(t, "127.0.0.1:9")
 	require.Equal(t, exitRefused, k.starter("postmortem", "--from", "/dev/zero"))
 	require.Contains(t, k.err.String(), "is larger than")
+}
+
+// TestAReportCommandsNoTerminal: what machines have said is in it.
+func TestAReportCommandsNoTerminal(t *testing.T) {
+	t.Parallel()
+	r := history.Report{Node: run.Node{Name: "worker-1", ServerName: "em\x1b]0;owned\a"}, Problem: &run.Problem{Message: "the disk\x1b[2J\u202eis gone", Tail: "said\x1b[31m\nmore"}}
+	var text strings.Builder
+	require.NoError(t, writeAs(&text, history.Lot{Name: "lot", Nodes: []history.Report{r}}, "md"))
+	require.Contains(t, text.String(), "the disk")
+	require.NotContains(t, text.String(), "\x1b")
+	require.NotContains(t, text.String(), "\u202e")
+	require.Greater(t, strings.Count(text.String(), "\n"), 5, "lines stay lines")
 }
