@@ -197,3 +197,32 @@ func sealRaw(t *testing.T, id *age.X25519Identity, plain []byte) string {
 	require.NoError(t, errors.Join(err, w.Close(), armored.Close()))
 	return out.String()
 }
+
+// TestIdentityThatCannotBeKept: where the file or its folder is in the way.
+func TestIdentityThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+	_, err := seal.LoadOrCreateIdentity(filepath.Join(file, "identity"))
+	require.ErrorContains(t, err, "the directory of the age identity cannot be made: mkdir "+file)
+	require.ErrorContains(t, err, "set IRONLOT_HOME to a directory that can be written")
+
+	_, err = seal.LoadOrCreateIdentity(filepath.Join(dir, strings.Repeat("x", 300)))
+	require.ErrorContains(t, err, "the age identity cannot be read")
+
+	_, err = seal.LoadIdentities(filepath.Join(dir, "none"))
+	require.ErrorContains(t, err, "the age identity cannot be read")
+	require.ErrorContains(t, err, "name the worker's age identity file")
+
+	folder := filepath.Join(dir, "folder")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	_, err = seal.LoadIdentities(folder)
+	require.ErrorContains(t, err, "let the worker's user read the file")
+	for _, path := range []string{folder, file} {
+		_, err = seal.LoadIdentities(path)
+		require.Equal(t, fault.NeedsOperator, fault.ClassOf(err), path)
+	}
+}

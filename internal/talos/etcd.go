@@ -56,17 +56,21 @@ func (c *Client) Etcd(ctx context.Context) (Etcd, error) {
 // Refused without an error says that the node has data of etcd already.
 func (c *Client) Bootstrap(ctx context.Context) (Outcome, error) {
 	_, err := c.machine.Bootstrap(ctx, &machine.BootstrapRequest{})
-	if err == nil {
-		return Accepted, nil
-	}
+	return bootstrapVerdict(c.addr, err)
+}
+
+// bootstrapVerdict says what an answer to bootstrap means.
+func bootstrapVerdict(addr string, err error) (Outcome, error) {
 	switch code := status.Code(err); code {
+	case codes.OK:
+		return Accepted, nil
 	case codes.AlreadyExists:
 		return Refused, nil
 	case codes.FailedPrecondition:
-		return Refused, fault.Retry("the node at %s cannot bootstrap etcd yet: %s", c.addr, redact(status.Convert(err).Message(), nil))
+		return Refused, fault.Retry("the node at %s cannot bootstrap etcd yet: %s", addr, redact(status.Convert(err).Message(), nil))
 	case codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
-		return Refused, fault.Operator("use a talosconfig with the role os:admin", "the node at %s does not let its etcd be bootstrapped: %s", c.addr, code)
+		return Refused, fault.Operator("use a talosconfig with the role os:admin", "the node at %s does not let its etcd be bootstrapped: %s", addr, code)
 	default:
-		return Unknown, fault.Retry("the answer to bootstrap from %s was lost: %s", c.addr, code)
+		return Unknown, fault.Retry("the answer to bootstrap from %s was lost: %s", addr, code)
 	}
 }

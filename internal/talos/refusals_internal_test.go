@@ -87,3 +87,32 @@ func TestFailedCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestVerdictsOfABootstrap: only an answer that was lost may have done it.
+func TestVerdictsOfABootstrap(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err     error
+		outcome Outcome
+		want    string // empty: no error
+	}{
+		"accepted":  {nil, Accepted, ""},
+		"has etcd":  {status.Error(codes.AlreadyExists, "etcd data directory is not empty"), Refused, ""},
+		"too early": {status.Error(codes.FailedPrecondition, "bootstrap is not available yet"), Refused, "the node at n1 cannot bootstrap etcd yet: bootstrap is not available yet"},
+		"denied":    {status.Error(codes.PermissionDenied, "canary"), Refused, "the node at n1 does not let its etcd be bootstrapped: PermissionDenied; use a talosconfig with the role os:admin"},
+		"worker":    {status.Error(codes.Unimplemented, "canary"), Refused, "the node at n1 does not let its etcd be bootstrapped: Unimplemented; use a talosconfig with the role os:admin"},
+		"lost":      {status.Error(codes.Unavailable, "canary"), Unknown, "the answer to bootstrap from n1 was lost: Unavailable"},
+		"too late":  {status.Error(codes.DeadlineExceeded, "canary"), Unknown, "the answer to bootstrap from n1 was lost: DeadlineExceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outcome, err := bootstrapVerdict("n1", c.err)
+			require.Equal(t, c.outcome, outcome)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, c.want)
+		})
+	}
+}
