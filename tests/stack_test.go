@@ -20,7 +20,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab"
@@ -116,26 +115,8 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	t.Cleanup(func() { require.NoError(t, s.fleet.Close()) })
 	s.identity, err = age.GenerateX25519Identity()
 	require.NoError(t, err)
-	s.connect()
+	s.client = rig.Connect(t, common.server.Address(), s.namespace)
 	return s
-}
-
-func (s *stack) connect() {
-	s.t.Helper()
-	options := client.Options{HostPort: common.server.Address(), Namespace: s.namespace, Logger: logging.Temporal(quiet())}
-	namespaces, err := client.NewNamespaceClient(options)
-	require.NoError(s.t, err)
-	defer namespaces.Close()
-	require.NoError(s.t, namespaces.Register(s.t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: s.namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	}))
-	s.client, err = client.Dial(options)
-	require.NoError(s.t, err)
-	s.t.Cleanup(s.client.Close)
-	// The server's caches learn of a namespace a little later.
-	s.eventually("the namespace is known", time.Minute, func() bool {
-		return devserver.AddAttributes(s.t.Context(), s.client, s.namespace) == nil
-	})
 }
 
 // startWorker runs a worker until the test ends or stop is called.

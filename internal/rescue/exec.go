@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 
@@ -28,11 +29,14 @@ type command struct {
 
 // exec runs a command and waits. It returns a *CommandError when the command
 // ran and failed, ErrTransport when the connection did, and onLine's error.
-// When the context ends, so does the wait, at once.
+// When the context ends, so does the wait, at once, and onLine is not called
+// any more.
 func (s *Session) exec(ctx context.Context, c command) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(ctx, s.target.addr(), c.name)
 	}
+	lines := &handover{onLine: c.onLine}
+	c.onLine = lines.give
 	ended := make(chan error, 1)
 	channel := make(chan *ssh.Session, 1)
 	go func() { ended <- s.execNow(c, channel) }()
@@ -40,9 +44,37 @@ func (s *Session) exec(ctx context.Context, c command) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
+		lines.end()
 		go closeChannel(channel, ended)
 		return gaveUp(ctx, s.target.addr(), c.name)
 	}
+}
+
+// handover gives lines to a caller for as long as that one waits for them:
+// what it does with them is its own again afterwards.
+type handover struct {
+	onLine func([]byte) error
+	mu     sync.Mutex
+	over   bool
+}
+
+// errOver ends a command whose lines nobody takes.
+var errOver = errors.New("nobody waits for the command")
+
+func (h *handover) give(line []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return errOver
+	}
+	return h.onLine(line)
+}
+
+// end waits for the line that is being taken.
+func (h *handover) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
 }
 
 // closeChannel ends a command nobody waits for. It may take as long as the

@@ -10,12 +10,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.uber.org/zap"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
@@ -86,27 +82,9 @@ func newStack(t *testing.T, o lab.Options) *stack {
 		AccessKey: env["SCW_ACCESS_KEY"], SecretKey: env["SCW_SECRET_KEY"], APIURL: env["SCW_API_URL"],
 	}})
 	require.NoError(t, err)
-	s.connect()
+	s.client = rig.Connect(t, common.server.Address(), s.namespace)
 	s.startWorker()
 	return s
-}
-
-func (s *stack) connect() {
-	s.t.Helper()
-	options := client.Options{HostPort: common.server.Address(), Namespace: s.namespace, Logger: logging.Temporal(zap.NewNop())}
-	namespaces, err := client.NewNamespaceClient(options)
-	require.NoError(s.t, err)
-	defer namespaces.Close()
-	require.NoError(s.t, namespaces.Register(s.t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: s.namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	}))
-	s.client, err = client.Dial(options)
-	require.NoError(s.t, err)
-	s.t.Cleanup(s.client.Close)
-	// The server's caches learn of a namespace a little later.
-	s.eventually("the namespace is known", func() bool {
-		return devserver.AddAttributes(s.t.Context(), s.client, s.namespace) == nil
-	})
 }
 
 func (s *stack) startWorker() {

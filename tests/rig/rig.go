@@ -16,13 +16,10 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
@@ -80,25 +77,8 @@ func New(t testing.TB, bin Binaries, temporal string, script Script, o lab.Optio
 	r.Proxy, err = NewProxy(temporal, script)
 	require.NoError(t, err)
 	t.Cleanup(r.Proxy.Close)
-	r.connect(temporal)
+	r.Client = Connect(t, temporal, r.Namespace)
 	return r
-}
-
-func (r *Rig) connect(temporal string) {
-	r.t.Helper()
-	options := client.Options{HostPort: temporal, Namespace: r.Namespace, Logger: Quiet(r.t)}
-	namespaces, err := client.NewNamespaceClient(options)
-	require.NoError(r.t, err)
-	defer namespaces.Close()
-	require.NoError(r.t, namespaces.Register(r.t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: r.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	}))
-	r.Client, err = client.Dial(options)
-	require.NoError(r.t, err)
-	r.t.Cleanup(r.Client.Close)
-	r.Eventually("the namespace is known", func() bool { // the server's caches learn of it later
-		return devserver.AddAttributes(r.t.Context(), r.Client, r.Namespace) == nil
-	})
 }
 
 // Quiet is a log for what a test does not look at.
