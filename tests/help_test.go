@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"io"
 	"testing"
 	"time"
 
@@ -10,19 +9,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
-	"go.uber.org/zap"
-
-	"github.com/ironlot/ironlot/internal/logging"
 )
-
-// quiet is a log for what a test does not look at.
-func quiet() *zap.Logger {
-	log, err := logging.New(io.Discard, "json", "error")
-	if err != nil {
-		panic(err)
-	}
-	return log
-}
 
 // historyJSON exports a run's history as `temporal workflow show -o json`
 // does.
