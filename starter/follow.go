@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/internal/throttle"
 	"github.com/ironlot/ironlot/starter/internal/live"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -50,6 +52,11 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 
 // errDeaf says that Temporal has not answered for too long.
 var errDeaf = errors.New("no answer from Temporal any more")
+
+// tracking follows a lot, and why its nodes wait for the provider.
+func tracking(c *temporal.Connection, lot string) *track.Tracker {
+	return track.New(c.Client, lot).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace})
+}
 
 // watch shows the lot again and again until it settles.
 func watch(ctx context.Context, tracker *track.Tracker, watcher show.Watcher) (track.Lot, error) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/internal/throttle"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -84,7 +83,7 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	if o.detach {
 		return a.detached(p.lot, c.Address)
 	}
-	return a.follow(ctx, track.New(c.Client, p.lot.Name).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace}), p.lot.Name, c.Address)
+	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address)
 }
 
 // atRest refuses a lot that is at work, and offers what is stuck in it.

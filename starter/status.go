@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ironlot/ironlot/internal/throttle"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -42,7 +41,7 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	if len(args) == 0 {
 		return a.listLots(ctx, c.Client, listed)
 	}
-	tracker := track.New(c.Client, args[0]).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace})
+	tracker := tracking(c, args[0])
 	if watch {
 		return a.follow(ctx, tracker, args[0], c.Address)
 	}

@@ -91,7 +91,7 @@ type stack struct {
 	client    client.Client
 	namespace string
 	identity  *age.X25519Identity
-	log       *rig.Log // of all workers
+	log       *testenv.Log // of all workers
 }
 
 // newStack starts a lab of its own for a test. It has no worker yet.
@@ -108,7 +108,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	if o.Speed == 0 {
 		o.Speed = 200
 	}
-	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &rig.Log{}}
+	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &testenv.Log{}}
 	var err error
 	s.fleet, err = lab.NewFleet(context.Background(), o)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/provider"
-	"github.com/ironlot/ironlot/tests/rig"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // hand is a person logged in to a machine by SSH, with sudo.
@@ -121,7 +121,7 @@ func (h *hand) try(command string) (string, error) {
 	require.NoError(h.s.t, err)
 	defer session.Close()
 	session.Stdin = strings.NewReader(h.password + "\n")
-	var out rig.Log // both streams write into it
+	var out testenv.Log // both streams write into it
 	session.Stdout, session.Stderr = &out, &out
 	err = session.Run("sudo -k -S -p '' -- bash -c '" + strings.ReplaceAll(command, "'", `'\''`) + "'")
 	text := out.Tail(1 << 20)

@@ -22,6 +22,7 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/internal/talos"
+	"github.com/ironlot/ironlot/internal/testenv"
 	"github.com/ironlot/ironlot/internal/worker"
 	"github.com/ironlot/ironlot/tests/rig"
 )
@@ -45,7 +46,7 @@ type stack struct {
 	client    client.Client
 	namespace string
 	identity  *age.X25519Identity
-	log       *rig.Log
+	log       *testenv.Log
 }
 
 func newStack(t *testing.T, o lab.Options) *stack {
@@ -56,7 +57,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	if o.Image.Size == 0 {
 		o.Image = images.Spec{Size: imageSize, Data: imageData, Seed: 1}
 	}
-	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &rig.Log{}}
+	s := &stack{t: t, namespace: fmt.Sprintf("test-%d", n), log: &testenv.Log{}}
 	o.Log = func(line string) { fmt.Fprintln(s.log, "console:", line) }
 	var err error
 	s.fleet, err = lab.NewFleet(context.Background(), o)

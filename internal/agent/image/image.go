@@ -25,7 +25,6 @@ type Reader struct {
 	src   *source
 	raw   *bufio.Reader
 	saver *zeroSaver   // nil where all zeros are read
-	zeros int64        // what Read has not given yet of a hole
 	whole func() error // says whether the compressed file ended where it should
 	close func()
 	err   error
@@ -149,16 +148,12 @@ func (r *Reader) Format() Format { return r.format }
 func (r *Reader) Layout() Layout { return r.layout }
 
 // Read reads the raw image.
-func (r *Reader) Read(p []byte) (n int, err error) {
-	if r.zeros == 0 {
-		n, r.zeros, err = r.piece(p)
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.err != nil || len(p) == 0 {
+		return 0, r.err
 	}
-	if n == 0 && r.zeros > 0 {
-		n = int(min(r.zeros, int64(len(p))))
-		clear(p[:n])
-		r.zeros -= int64(n)
-	}
-	return n, err
+	n, err := r.raw.Read(p)
+	return n, r.seen(int64(n), err)
 }
 
 // piece reads either n bytes into p or tells of zeros, which begin and end at
@@ -172,7 +167,12 @@ func (r *Reader) piece(p []byte) (n int, zeros int64, err error) {
 	} else {
 		n, zeros, err = r.saver.piece(p)
 	}
-	r.size += int64(n) + zeros
+	return n, zeros, r.seen(int64(n)+zeros, err)
+}
+
+// seen takes note of so many bytes more, and of what the decoder says.
+func (r *Reader) seen(n int64, err error) error {
+	r.size += n
 	switch {
 	case errors.Is(err, io.EOF):
 		r.Close()
@@ -182,7 +182,7 @@ func (r *Reader) piece(p []byte) (n int, zeros int64, err error) {
 	case r.size > r.opts.Limit:
 		r.err = tooLarge("it has more than %d bytes", r.opts.Limit)
 	}
-	return n, zeros, r.err
+	return r.err
 }
 
 // end checks that the image is whole and gives io.EOF if it is.

@@ -94,10 +94,13 @@ func isSkippable(p []byte) bool {
 
 // magic is between two frames, where the file may end.
 func (z *zstdFrames) magic() error {
-	z.begun, z.give = false, z.give[:0]
-	if err := z.saver.endFrame(); err != nil {
-		return err
+	z.give = z.give[:0]
+	if z.begun {
+		if err := z.saver.endFrame(); err != nil {
+			return err
+		}
 	}
+	z.begun = false
 	p, err := z.take(4)
 	if err != nil {
 		return err
@@ -259,12 +262,11 @@ type zeroSaver struct {
 	window int64 // of the frame
 	run    int64 // zeros that end what the decoder has given of the frame
 	ends   int64 // where the frame's content ends, -1 if it does not say
-	inside bool
 }
 
 // beginFrame takes a frame's header and gives the one for the decoder.
 func (s *zeroSaver) beginFrame(h zstdHeader) []byte {
-	s.window, s.run, s.ends, s.inside = h.windowSize(), 0, -1, true
+	s.window, s.run, s.ends = h.windowSize(), 0, -1
 	if h.size >= 0 {
 		s.ends = s.pos + s.hole + h.size
 	}
@@ -273,10 +275,9 @@ func (s *zeroSaver) beginFrame(h zstdHeader) []byte {
 
 // endFrame compares the size of a frame's content, of which all is read.
 func (s *zeroSaver) endFrame() error {
-	if s == nil || !s.inside {
+	if s == nil {
 		return nil
 	}
-	s.inside = false
 	if at := s.pos + s.hole; s.ends >= 0 && at != s.ends {
 		return corrupt("a zstd frame ends at byte %d of its content, and says that it ends at %d", at, s.ends)
 	}

@@ -36,7 +36,7 @@ type Options struct {
 	Trustd  *Trustd                 // the control planes that the node can reach; nil: none
 	VLANs   func() []uint32         // the private networks of the server; nil: not compared
 	Wire    func(net.Conn) net.Conn // takes each connection; nil: as it is
-	Hold    func(point string)      // called at the node's points, see below; may block; nil: not
+	Hold    func(point string)      // called at the node's points, see above; may block; nil: not
 	Kubelet func(Kubelet)           // tells the cluster's Kubernetes of the node; nil: nobody
 	Refuse  bool                    // while no API is served connections are refused, not reset
 	Log     func(msg string)        // the console; nil: nothing. Never a secret.

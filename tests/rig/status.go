@@ -7,11 +7,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/internal/testenv"
 )
-
-// Log keeps what several goroutines write.
-type Log = testenv.Log
 
 // askTime bounds a question to a run.
 const askTime = 10 * time.Second
