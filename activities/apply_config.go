@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
@@ -59,7 +60,7 @@ func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput
 		if time.Now().After(deadline) {
 			return run.PhaseOutput{}, p.late(seen)
 		}
-		if err := sleep(ctx, a.pace.knock()); err != nil {
+		if err := pause.For(ctx, a.pace.knock()); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
@@ -77,7 +78,7 @@ func (a *Activities) ensureNormalBoot(ctx context.Context, b *beat, in run.Phase
 			return asked, "", fault.Operator("look at the server in the provider's console, then retry",
 				"server %s stayed %q at the provider for too long", in.Node.ServerName, server.Status)
 		}
-		if err := sleep(ctx, providerPoll); err != nil {
+		if err := pause.For(ctx, providerPoll); err != nil {
 			return asked, "", err
 		}
 	}
@@ -112,7 +113,7 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 				talosAddr(in), in.Node.Timeouts.NormalBootOr(), seen.State)
 		}
 		b.step("waiting for the Talos API: " + string(seen.State))
-		if err := sleep(ctx, a.pace.knock()); err != nil {
+		if err := pause.For(ctx, a.pace.knock()); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -44,7 +45,7 @@ func (a *Activities) checkNodes(ctx context.Context, b *beat, in run.LotInput) (
 		if pending = passing; len(pending) == 0 || try == checkTries {
 			return checks, nil
 		}
-		if err := sleep(ctx, time.Second<<(try-1)); err != nil {
+		if err := pause.For(ctx, time.Second<<(try-1)); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
@@ -112,7 +113,7 @@ func (a *Activities) connectPinned(ctx context.Context, b *beat, in run.PhaseInp
 			return nil, fault.Lost("server %s has not answered SSH for %s: %w", in.Node.ServerName, away.Round(time.Second), err)
 		}
 		b.step("waiting for the server to answer SSH again")
-		if err := sleep(ctx, 2*time.Second); err != nil {
+		if err := pause.For(ctx, 2*time.Second); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ type beat struct {
 	ctx    context.Context // nil: nobody is told
 	cancel context.CancelCauseFunc
 	record func(ctx context.Context, taskToken []byte, details ...any) error
-	pace   *pace // nil: nobody is told
+	pace   *pace
 	done   chan struct{}
 	ended  sync.WaitGroup
 
@@ -70,7 +70,7 @@ func (b *beat) keepAlive(workerStops <-chan struct{}) {
 
 // due reports whether it is time for a heartbeat.
 func (b *beat) due() bool {
-	if b.pace == nil {
+	if b.ctx == nil {
 		return false
 	}
 	b.mu.Lock()
@@ -151,16 +151,4 @@ func action(it *run.Intent) string {
 // bound is when the attempt must have ended by itself.
 func bound(ctx context.Context) time.Time {
 	return activity.GetInfo(ctx).Deadline.Add(-run.AttemptGrace)
-}
-
-// sleep waits, or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -40,7 +41,7 @@ func (a *Activities) lookAtImage(ctx context.Context, img run.Image) (imageLook,
 			return imageLook{}, fault.Operator("correct image.url in the lot file, or the worker's DNS, then retry",
 				"the image's host %s does not exist, says the DNS of the worker", dns.Name)
 		}
-		if err := sleep(ctx, nameEvery); err != nil {
+		if err := pause.For(ctx, nameEvery); err != nil {
 			return imageLook{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -59,7 +60,7 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 			return jobEnd{}, gaveUp(err)
 		}
 		b.step("starting the job again: " + clip.End(err.Error(), 200))
-		if err := sleep(ctx, againAfter(n)); err != nil {
+		if err := pause.For(ctx, againAfter(n)); err != nil {
 			return jobEnd{}, err
 		}
 		n++
@@ -74,7 +75,7 @@ func cutOff(ctx context.Context, b *beat, in run.PhaseInput, until time.Time, br
 			"the connection to server %s kept breaking until the phase's time was up: %w", in.Node.ServerName, broken)
 	}
 	b.step("connection lost, the job goes on: connecting again")
-	return sleep(ctx, machinePoll)
+	return pause.For(ctx, machinePoll)
 }
 
 // gaveUp hands a job that always fails to a person, in its own words.

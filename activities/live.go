@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
@@ -55,7 +56,7 @@ func lookLive(ctx context.Context, addr string) (talos.APIState, error) {
 		if !doubtful || look == liveLooks {
 			return seen.State, nil
 		}
-		if err := sleep(ctx, liveEvery); err != nil {
+		if err := pause.For(ctx, liveEvery); err != nil {
 			return "", err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -43,7 +44,7 @@ func (a *Activities) rebootRescue(ctx context.Context, b *beat, in run.PhaseInpu
 			return run.PhaseOutput{}, fault.Operator("look at the server in the provider's console, then retry",
 				"server %s stayed %q at the provider for too long", in.Node.ServerName, server.Status)
 		}
-		if err := sleep(ctx, providerPoll); err != nil {
+		if err := pause.For(ctx, providerPoll); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/kube"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
 )
@@ -33,7 +34,7 @@ func (w *readiness) askKubernetes(ctx context.Context, ready run.NodeReady) (not
 		}
 		w.report(unmet)
 		waited = true
-		if err := sleep(ctx, kubernetesPoll); err != nil {
+		if err := pause.For(ctx, kubernetesPoll); err != nil {
 			return nil, waited, fault.Retry("Kubernetes does not agree that node %s is Ready (%s): %w", ready.NodeName, strings.Join(unmet, "; "), err)
 		}
 	}

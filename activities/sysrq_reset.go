@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -96,7 +97,7 @@ func (a *Activities) watchBootGo(ctx context.Context, in run.PhaseInput, confirm
 		case time.Since(lastSeen) >= silence:
 			return "it answers no more", nil
 		}
-		if err := sleep(ctx, machinePoll); err != nil {
+		if err := pause.For(ctx, machinePoll); err != nil {
 			return "", err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
@@ -52,14 +53,14 @@ func (a *Activities) waitSSH(ctx context.Context, b *beat, in run.PhaseInput) (r
 				in.Node.ServerName, in.Facts.Address, in.Node.Timeouts.RescueBootOr(), last)
 		}
 		b.step("waiting for SSH: " + clip.End(last, 200))
-		pause := machinePoll
+		next := machinePoll
 		switch {
 		case err != nil:
-			pause = loginPoll
+			next = loginPoll
 		case waiting == nothingListens:
-			pause = a.pace.knock()
+			next = a.pace.knock()
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := pause.For(ctx, next); err != nil {
 			return run.PhaseOutput{}, err
 		}
 	}

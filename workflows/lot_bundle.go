@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 const (
@@ -31,12 +33,5 @@ func (l *lot) bundle(ctx workflow.Context) error {
 
 // gather lets time pass.
 func gather(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return pause.For(ctx, d)
 }

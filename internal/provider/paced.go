@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 const (
@@ -39,14 +40,7 @@ func (p *paced) turn(ctx context.Context) error {
 	if wait == 0 {
 		return nil
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return pause.For(ctx, wait)
 }
 
 // goAhead counts a call that does not wait.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -58,13 +59,8 @@ type fleet struct {
 }
 
 func (f *fleet) hold(server int, point string) {
-	if pause := f.machines[server-1].note(point, time.Now()); pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-f.ctx.Done():
-		}
+	if work := f.machines[server-1].note(point, time.Now()); work > 0 {
+		_ = pause.For(f.ctx, work) // a machine that is stopped has done with it
 	}
 }
 

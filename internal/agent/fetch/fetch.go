@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // ErrChanged says that the file on the server is not the one any more that
@@ -162,14 +163,10 @@ func (b *Body) pause(cause error) error {
 	if errors.As(cause, &s) && s.retryAfter > 0 {
 		wait = s.retryAfter
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-b.ctx.Done():
+	if pause.For(b.ctx, wait) != nil {
 		return fmt.Errorf("the download was stopped: %w", context.Cause(b.ctx))
 	}
+	return nil
 }
 
 // connect asks for the file from the offset on.

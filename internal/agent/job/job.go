@@ -28,6 +28,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // Work does a job's work. It stops in a safe state when the context ends.
@@ -144,12 +145,5 @@ func unknown(key string, err error) error {
 
 // wait sleeps for a tick.
 func wait(ctx context.Context) error {
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return pause.For(ctx, tick)
 }

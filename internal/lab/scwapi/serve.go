@@ -8,9 +8,10 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // maxBody bounds a request's body, bytes.
@@ -97,14 +98,8 @@ func (a *API) authenticate(r *http.Request) *problem {
 // breakBefore plays the faults that come before the request has any effect,
 // and reports whether that was the end of it.
 func (r *request) breakBefore(w http.ResponseWriter) bool {
-	if f := r.hit(Slow); f != nil {
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return true
-		}
+	if f := r.hit(Slow); f != nil && pause.For(r.Context(), f.Delay) != nil {
+		return true
 	}
 	if r.hit(Reset) != nil {
 		drop(w)

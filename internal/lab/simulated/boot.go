@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // errGone is what the code of a boot gets that is over.
@@ -145,14 +146,7 @@ func (b *boot) hang(format string, args ...any) {
 
 // sleep reports whether the boot is still alive afterwards.
 func (b *boot) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return b.ctx.Err() == nil
-	case <-b.ctx.Done():
-		return false
-	}
+	return pause.For(b.ctx, d) == nil
 }
 
 // ramDir is /dev/shm/ironlot of the rescue system.

@@ -8,6 +8,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
@@ -61,14 +62,14 @@ func (b *booting) starting() []service {
 func (b *booting) finish(ctx context.Context) error {
 	n, d := b.node, b.node.opts.Delays
 	unregistered := unmetNode(b.name, "status is not available yet")
-	if err := pause(ctx, d.Time); err != nil {
+	if err := pause.For(ctx, d.Time); err != nil {
 		return err
 	}
 	n.timeSynced()
 	if err := b.show(ctx, runtime.MachineStageBooting, true, b.starting(), unregistered); err != nil {
 		return err
 	}
-	if err := pause(ctx, d.Services); err != nil {
+	if err := pause.For(ctx, d.Services); err != nil {
 		return err
 	}
 	if n.opts.Faults.KubeletCrash {
@@ -97,7 +98,7 @@ func (b *booting) finish(ctx context.Context) error {
 // register makes the node known to Kubernetes, then Ready.
 func (b *booting) register(ctx context.Context) error {
 	r, d := b.node.resources, b.node.opts.Delays
-	if err := pause(ctx, d.Register); err != nil {
+	if err := pause.For(ctx, d.Register); err != nil {
 		return err
 	}
 	if err := r.node(ctx, b.name, false, nil); err != nil {
@@ -112,7 +113,7 @@ func (b *booting) register(ctx context.Context) error {
 	if err := b.show(ctx, runtime.MachineStageRunning, true, b.services(nil), unmetNode(b.name, "is not ready")); err != nil {
 		return err
 	}
-	if err := pause(ctx, d.Ready); err != nil {
+	if err := pause.For(ctx, d.Ready); err != nil {
 		return err
 	}
 	b.node.hold("ready")

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
+	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
@@ -97,7 +97,7 @@ func (n *Node) hold(point string) {
 
 // run is the node's life.
 func (n *Node) run(ctx context.Context) error {
-	if err := pause(ctx, n.opts.Delays.Boot); err != nil {
+	if err := pause.For(ctx, n.opts.Delays.Boot); err != nil {
 		return err
 	}
 	cfg, err := n.stored()
@@ -162,7 +162,7 @@ func (n *Node) maintain(ctx context.Context) (config.Provider, error) {
 	n.hold("config taken")
 	if lost := n.opts.Faults.AnswerLost; lost {
 		n.dark(true)
-	} else if err := pause(ctx, n.opts.Delays.Answer+n.opts.Delays.Linger); err != nil {
+	} else if err := pause.For(ctx, n.opts.Delays.Answer+n.opts.Delays.Linger); err != nil {
 		return nil, err
 	}
 	n.dark(false)
@@ -207,7 +207,7 @@ func (n *Node) boot(ctx context.Context, cfg config.Provider) error {
 	if err := b.begin(ctx); err != nil {
 		return err
 	}
-	if err := pause(ctx, n.opts.Delays.State); err != nil {
+	if err := pause.For(ctx, n.opts.Delays.State); err != nil {
 		return err
 	}
 	ca, err := n.authority(ctx, cfg)
@@ -297,19 +297,4 @@ func (n *Node) name(cfg config.Provider) string {
 	}
 	id := strings.ReplaceAll(n.opts.UUID, "-", "") + "000000"
 	return "talos-" + id[:3] + "-" + id[3:6]
-}
-
-// pause waits for a while.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
