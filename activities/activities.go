@@ -62,6 +62,9 @@ func New(c Config) *Activities {
 	return a
 }
 
+// Close ends the logins to machines that are kept for a next phase.
+func (a *Activities) Close() { a.dialer.Close() }
+
 // RegisterMachine registers the activities that work on machines and nodes,
 // for the task queue run.TaskQueue.
 func (a *Activities) RegisterMachine(r worker.ActivityRegistry) {

@@ -91,7 +91,7 @@ func (a *Activities) lookForRescue(ctx context.Context, b *beat, in run.PhaseInp
 }
 
 // connectPinned opens a session to the run's rescue boot, and to no other
-// one. It waits for a machine that is out of reach, but not for ever.
+// one, or goes on with the one of the phase before. It waits for a machine that is out of reach, but not for ever.
 func (a *Activities) connectPinned(ctx context.Context, b *beat, in run.PhaseInput) (*rescue.Session, error) {
 	boot := in.Facts.Rescue
 	if boot == nil || boot.HostKey == "" {
@@ -99,7 +99,7 @@ func (a *Activities) connectPinned(ctx context.Context, b *beat, in run.PhaseInp
 	}
 	t := a.target(in, in.Facts.Address, boot.User, boot.HostKey)
 	for began := time.Now(); ; {
-		s, err := a.dialer.Connect(ctx, t)
+		s, err := a.dialer.Resume(ctx, t)
 		if err == nil {
 			if err = s.EnsureAgent(ctx); err == nil {
 				return s, nil

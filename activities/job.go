@@ -91,13 +91,24 @@ func gaveUp(err error) error {
 // jobKey is the key of the n-th job of a pass through a phase.
 func jobKey(in run.PhaseInput, n int) string { return fmt.Sprintf("%s.%d", in.Key, n) }
 
-// attach starts the job or finds it, and follows it to its end.
+// attach logs in, or goes on with the session of the phase before, and works a
+// job off.
 func (a *Activities) attach(ctx context.Context, b *beat, in run.PhaseInput, key string, spec api.JobSpec) (api.JobStatus, error) {
 	s, err := a.connectPinned(ctx, b, in)
 	if err != nil {
 		return api.JobStatus{}, err
 	}
-	defer s.Close()
+	status, err := a.workOff(ctx, b, s, in, key, spec)
+	if err == nil && status.State == api.JobSucceeded {
+		a.dialer.Keep(s) // for the next phase
+	} else {
+		s.Close()
+	}
+	return status, err
+}
+
+// workOff starts the job, unless it is there already, and follows it to its end.
+func (a *Activities) workOff(ctx context.Context, b *beat, s *rescue.Session, in run.PhaseInput, key string, spec api.JobSpec) (api.JobStatus, error) {
 	bootID := in.Facts.Rescue.BootID
 	status, err := s.StartJob(ctx, bootID, key, spec)
 	if err != nil || status.State != api.JobRunning {

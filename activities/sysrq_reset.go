@@ -54,7 +54,7 @@ func (a *Activities) sysrqReset(ctx context.Context, b *beat, in run.PhaseInput)
 // reset tells the agent to reset the machine, if the boot still answers. It
 // reports whether the agent confirmed it.
 func (a *Activities) reset(ctx context.Context, in run.PhaseInput) (confirmed bool, err error) {
-	s, err := a.dialer.Connect(ctx, a.target(in, in.Facts.Address, in.Facts.Rescue.User, in.Facts.Rescue.HostKey))
+	s, err := a.dialer.Resume(ctx, a.target(in, in.Facts.Address, in.Facts.Rescue.User, in.Facts.Rescue.HostKey))
 	if err == nil {
 		defer s.Close()
 		if err = s.EnsureAgent(ctx); err == nil {

@@ -117,7 +117,13 @@ func (l *sshLook) once(ctx context.Context, b *beat) (facts run.Facts, waiting s
 	if err != nil {
 		return facts, "", err
 	}
-	defer s.Close()
+	defer func() {
+		if err == nil && waiting == "" {
+			l.a.dialer.Keep(s) // for disk-prep
+		} else {
+			s.Close()
+		}
+	}()
 	switch {
 	case slices.Contains(in.Facts.SeenBoots, inventory.BootID):
 		return facts, "the boot from before the reboot still answers", nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,17 +17,20 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
-// timing bounds how long a silent peer is waited for. A dead one is noticed
-// after at most keepaliveEvery + keepaliveWait.
+// timing bounds how long a silent peer is waited for, and how long a session is
+// kept that nobody uses. A dead peer is noticed after at most keepaliveEvery +
+// keepaliveWait.
 type timing struct {
 	dial, handshake               time.Duration
 	keepaliveEvery, keepaliveWait time.Duration
+	keep                          time.Duration
 }
 
 func defaultTiming() timing {
 	return timing{
 		dial: 10 * time.Second, handshake: 20 * time.Second,
 		keepaliveEvery: 5 * time.Second, keepaliveWait: 10 * time.Second,
+		keep: 30 * time.Second,
 	}
 }
 
@@ -45,6 +49,9 @@ type Dialer struct {
 	agents     Agents
 	log        *zap.Logger
 	timing     timing
+
+	mu   sync.Mutex
+	kept map[boot]*kept
 }
 
 // NewDialer reads the keys. Every error is one that the operator can mend.
@@ -61,7 +68,7 @@ func NewDialer(o Options) (*Dialer, error) {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Dialer{keys: keys, publicKeys: publicKeys, agents: o.Agents, log: log, timing: defaultTiming()}, nil
+	return &Dialer{keys: keys, publicKeys: publicKeys, agents: o.Agents, log: log, timing: defaultTiming(), kept: map[boot]*kept{}}, nil
 }
 
 func findKeys(o Options) (keySource, error) {

@@ -9,3 +9,6 @@ func (d *Dialer) HurryHandshake(wait time.Duration) { d.timing.handshake = wait 
 func (d *Dialer) HurryKeepalive(every, wait time.Duration) {
 	d.timing.keepaliveEvery, d.timing.keepaliveWait = every, wait
 }
+
+// HurryKeep changes how long a session is kept that nobody uses.
+func (d *Dialer) HurryKeep(wait time.Duration) { d.timing.keep = wait }

@@ -36,17 +36,10 @@ func (s *Session) EnsureAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.verify(ctx, remote, binary) != nil {
-		// A file of the right size may still be a broken one: once more.
-		if remote, err = s.upload(ctx, binary, true); err != nil {
+	if err := s.proveRoot(ctx, remote, binary); err != nil {
+		if remote, err = s.mend(ctx, remote, binary, err); err != nil {
 			return err
 		}
-		if err := s.verify(ctx, remote, binary); err != nil {
-			return err
-		}
-	}
-	if err := s.becomeRoot(ctx, remote); err != nil {
-		return err
 	}
 	s.mu.Lock()
 	s.agent = remote
@@ -78,9 +71,29 @@ func (s *Session) binary(ctx context.Context) (Binary, error) {
 	}
 }
 
+// mend finds out whether it is the agent that cannot be run as root, or its
+// file that is broken, for all its right size: that is uploaded once more.
+func (s *Session) mend(ctx context.Context, remote string, binary Binary, failed error) (string, error) {
+	if s.verify(ctx, remote, binary) == nil {
+		return remote, failed
+	}
+	remote, err := s.upload(ctx, binary, true)
+	if err != nil {
+		return "", err
+	}
+	if err := s.verify(ctx, remote, binary); err != nil {
+		return "", err
+	}
+	return remote, s.proveRoot(ctx, remote, binary)
+}
+
 // verify runs the agent as the login user and compares digests.
 func (s *Session) verify(ctx context.Context, remote string, want Binary) error {
-	c := command{line: quote(remote) + " version", name: "agent version"}
+	return s.verifyAs(ctx, command{line: quote(remote) + " version", name: "agent version"}, want)
+}
+
+// verifyAs runs a command for the agent's version and compares digests.
+func (s *Session) verifyAs(ctx context.Context, c command, want Binary) error {
 	got, err := answer[api.Version](ctx, s, c)
 	if err != nil {
 		return err
@@ -92,19 +105,16 @@ func (s *Session) verify(ctx context.Context, remote string, want Binary) error 
 	return nil
 }
 
-// becomeRoot proves that the agent runs as root. A password that sudo refuses
-// is fetched once more: the provider changes it with every rescue boot.
-func (s *Session) becomeRoot(ctx context.Context, remote string) error {
-	if s.isRoot() {
-		return nil
-	}
+// proveRoot runs the agent as root and compares digests. A password that sudo
+// refuses is fetched once more: the provider changes it with every rescue boot.
+func (s *Session) proveRoot(ctx context.Context, remote string, want Binary) error {
 	var err error
 	for range 2 {
 		var c command
 		if c, err = s.agentCommand(ctx, remote, nil, "version"); err != nil {
 			return err
 		}
-		if _, err = answer[api.Version](ctx, s, c); !errors.Is(err, ErrSudo) {
+		if err = s.verifyAs(ctx, c, want); !errors.Is(err, ErrSudo) {
 			return err
 		}
 		s.forgetPassword()

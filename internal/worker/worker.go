@@ -74,6 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	defer acts.Close()
 	if err := devserver.AddAttributes(ctx, c.Temporal, c.Namespace); err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/throttle"
@@ -85,7 +84,7 @@ func (e *NotFoundError) Error() string {
 }
 
 // Tracker follows one lot. It asks the workflows only when their history has
-// grown since the last look.
+// grown since the last look, and of a large lot not every node at each look.
 type Tracker struct {
 	client client.Client
 	queue  *throttle.Queue // nil: not looked at
@@ -96,6 +95,7 @@ type Tracker struct {
 	status run.LotStatus
 	asked  memory
 	nodes  []nodeMemory
+	look   int // the how manyth it is
 }
 
 // memory is when a workflow was asked last, and how long its history was.
@@ -108,6 +108,10 @@ type memory struct {
 type nodeMemory struct {
 	memory
 	status *run.Status
+	seen   Node   // as it was at the last look at it
+	told   bool   // a worker answered then
+	look   int    // that look, 0: none yet
+	sign   string // what the list showed of it then
 }
 
 const (
@@ -162,21 +166,14 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	if lot.Open {
 		lot.Held = t.status.Held
 	}
-	told := make([]bool, len(t.inputs))
-	g, looking := errgroup.WithContext(ctx)
-	g.SetLimit(lookers)
-	for i := range t.inputs {
-		g.Go(func() (err error) {
-			lot.Nodes[i], told[i], err = t.node(looking, i, lot.Open)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := t.refresh(ctx, lot); err != nil {
 		return Lot{}, err
 	}
-	for i, n := range lot.Nodes {
-		lot.Lab = lot.Lab || n.Node.Lab
-		lot.NoWorker = lot.NoWorker || !told[i]
+	for i := range t.nodes {
+		m := &t.nodes[i]
+		lot.Nodes[i] = m.seen
+		lot.Lab = lot.Lab || m.seen.Node.Lab
+		lot.NoWorker = lot.NoWorker || !m.told
 	}
 	t.explain(ctx, &lot)
 	return lot, nil
