@@ -22,7 +22,7 @@ const (
 	beatSlowest = 10 * time.Second
 
 	// knocksPerSecond bounds the looks at machines that do not answer yet.
-	knocksPerSecond = 500
+	knocksPerSecond = 1000
 	knockFastest    = 100 * time.Millisecond
 	knockSlowest    = 2 * time.Second
 )

@@ -18,9 +18,9 @@ func TestPaceSharesWhatAllMayDo(t *testing.T) {
 		beat, knock time.Duration
 	}{
 		{0, 2 * time.Second, 100 * time.Millisecond},
-		{100, 2 * time.Second, 200 * time.Millisecond},
-		{250, 5 * time.Second, 500 * time.Millisecond},
-		{1000, 10 * time.Second, 2 * time.Second},
+		{100, 2 * time.Second, 100 * time.Millisecond},
+		{250, 5 * time.Second, 250 * time.Millisecond},
+		{1000, 10 * time.Second, time.Second},
 		{100_000, 10 * time.Second, 2 * time.Second},
 	} {
 		var p pace

@@ -66,6 +66,12 @@ func answer[T any](ctx context.Context, s *Session, c command) (T, error) {
 	if err != nil && !errors.As(err, &failed) {
 		return zero, err
 	}
+	return answered[T](s, c, line, failed)
+}
+
+// answered decodes the agent's one answer.
+func answered[T any](s *Session, c command, line []byte, failed *CommandError) (T, error) {
+	var zero T
 	var got api.Answer[T]
 	if json.Unmarshal(line, &got) != nil || (got.Value == nil && got.Error == nil) {
 		return zero, s.noAnswer(c, failed)

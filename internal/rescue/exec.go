@@ -24,6 +24,7 @@ type command struct {
 	line   string             // what the remote shell gets; holds no secret
 	name   string             // for people
 	stdin  []byte             // may hold a secret
+	open   <-chan struct{}    // standard input is closed when this is; nil: at once
 	onLine func([]byte) error // gets each line of standard output
 }
 
@@ -109,6 +110,9 @@ func (s *Session) execNow(c command, channel chan<- *ssh.Session) error {
 	}
 	go func() {
 		_, _ = stdin.Write(c.stdin) // a command that ended without reading it is no failure
+		if c.open != nil {
+			<-c.open
+		}
 		stdin.Close()
 	}()
 	lineErr := eachLine(stdout, c.onLine)

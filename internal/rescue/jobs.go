@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,14 +112,37 @@ func (s *Session) followed(c command, line []byte) (api.JobStatus, error) {
 }
 
 // Reset asks the agent to reset the machine through SysRq. The agent answers
-// before the machine goes; ErrTransport means that nothing is known. That the
-// boot is gone is for the caller to prove.
+// before the machine goes, and lets it go once the answer is here, which ends
+// this call; ErrTransport means that nothing is known. That the boot is gone
+// is for the caller to prove.
 func (s *Session) Reset(ctx context.Context, bootID string) error {
 	boot, err := word("boot ID", bootID)
 	if err != nil {
 		return err
 	}
-	_, err = call[json.RawMessage](ctx, s, nil, "reset", "--boot-id", boot)
+	path, err := s.agentPath()
+	if err != nil {
+		return err
+	}
+	c, err := s.agentCommand(ctx, path, nil, "reset", "--boot-id", boot)
+	if err != nil {
+		return err
+	}
+	ctx, heard := context.WithCancel(ctx)
+	defer heard()
+	c.open = ctx.Done()
+	var line []byte
+	c.onLine = func(l []byte) error {
+		line = bytes.Clone(l)
+		heard()
+		return nil
+	}
+	err = s.exec(ctx, c)
+	var failed *CommandError
+	if line == nil && err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	_, err = answered[json.RawMessage](s, c, line, failed)
 	return err
 }
 

@@ -1,16 +1,27 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/agent/job"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // farewell is how long the answer gets to leave the machine before it is
-// reset.
-const farewell = 300 * time.Millisecond
+// reset, unless whoever asked closes standard input, which says that it is
+// there.
+const farewell = time.Second
+
+// farewellLook is how often the process that resets looks whether it is.
+const farewellLook = 5 * time.Millisecond
 
 // Reset answers that the machine is going to be reset.
 type Reset struct {
@@ -24,7 +35,8 @@ func (a *app) resetCommand() *cobra.Command {
 		Use: "reset", Short: "Reset the machine at once: sync, remount read-only, SysRq b", Args: cobra.NoArgs, Annotations: answersJSON(),
 		Long: `Resets the machine through the kernel's SysRq, without shutting anything down.
 Refused on another boot than --boot-id and while a job runs. It answers first
-and happens a moment later, from a process of its own.`,
+and happens a second later, or when standard input is closed after the answer,
+from a process of its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			jobs, err := job.Open(a.host, bootID)
 			if err != nil {
@@ -34,12 +46,18 @@ and happens a moment later, from a process of its own.`,
 				return err
 			}
 			if now {
-				return a.resetNow(cmd)
+				return a.resetNow(cmd.Context())
+			}
+			if err := os.Remove(a.farewellSaid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
 			if err := a.host.Spawn(cmd.Context(), "reset", "--boot-id", bootID, "--now"); err != nil {
 				return err
 			}
-			return answer(cmd, Reset{BootID: bootID})
+			if err := answer(cmd, Reset{BootID: bootID}); err != nil {
+				return err
+			}
+			return a.sayFarewell(cmd.Context(), cmd.InOrStdin())
 		},
 	}
 	cmd.Flags().StringVar(&bootID, "boot-id", "", "boot ID that is expected; on another boot nothing is done")
@@ -49,11 +67,35 @@ and happens a moment later, from a process of its own.`,
 	return cmd
 }
 
-func (a *app) resetNow(cmd *cobra.Command) error {
+// farewellSaid is a file that is there when the answer has arrived.
+func (a *app) farewellSaid() string { return filepath.Join(a.host.RAMDir(), "reset-answered") }
+
+// sayFarewell waits until whoever asked has the answer, but not for long, and
+// lets the machine go.
+func (a *app) sayFarewell(ctx context.Context, in io.Reader) error {
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		_, _ = io.Copy(io.Discard, in) // it may hold what sudo did not ask for
+	}()
 	select {
-	case <-cmd.Context().Done():
-		return cmd.Context().Err()
+	case <-heard:
+	case <-ctx.Done(): // gone, with the answer or without
 	case <-time.After(farewell):
-		return a.host.Reset(cmd.Context())
+		return nil
 	}
+	return os.WriteFile(a.farewellSaid(), nil, 0o600)
+}
+
+// resetNow resets the machine when the answer has had its time.
+func (a *app) resetNow(ctx context.Context) error {
+	for began := time.Now(); time.Since(began) < farewell; {
+		if _, err := os.Stat(a.farewellSaid()); err == nil {
+			break
+		}
+		if err := pause.For(ctx, farewellLook); err != nil {
+			return err
+		}
+	}
+	return a.host.Reset(ctx)
 }
