@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,26 +24,8 @@ func TestHistoryOfAHundredNodesIsSmall(t *testing.T) {
 	t.Parallel()
 	const nodes, apart = 100, 200 * time.Millisecond
 	s := newStack(t, lab.Options{Servers: 1})
-	w := sdk.New(s.client, run.TaskQueue, sdk.Options{})
-	w.RegisterWorkflowWithOptions(workflows.ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
-	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, in run.NodeInput) (run.Status, error) {
-		var number int
-		if _, err := fmt.Sscanf(in.Node.Name, "node-%d", &number); err != nil {
-			return run.Status{}, err
-		}
-		err := workflow.Sleep(ctx, time.Duration(number)*apart)
-		return run.Status{Node: in.Node, State: run.Ready}, err
-	}, workflow.RegisterOptions{Name: run.WorkflowNode})
-	require.NoError(t, w.Start())
-	t.Cleanup(w.Stop)
-
-	first := s.inputs(noDigest)[0]
-	var inputs []run.NodeInput
-	for i := range nodes {
-		in := first
-		in.Node.Name, in.Node.ServerID = fmt.Sprintf("node-%d", i+1), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
-		inputs = append(inputs, in)
-	}
+	waitingNodes(t, s, apart)
+	inputs := manyInputs(s, nodes)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	r := s.startLot(inputs)
@@ -77,4 +60,54 @@ func TestHistoryOfAHundredNodesIsSmall(t *testing.T) {
 		delete(kinds, kind)
 	}
 	require.Empty(t, kinds, "what a lot has no need of")
+}
+
+// waitingNodes runs lots whose nodes do nothing but wait: the first one for a
+// moment, and each that much longer than the one before.
+func waitingNodes(t *testing.T, s *stack, apart time.Duration) {
+	t.Helper()
+	w := sdk.New(s.client, run.TaskQueue, sdk.Options{})
+	w.RegisterWorkflowWithOptions(workflows.ProvisionLot, workflow.RegisterOptions{Name: run.WorkflowLot})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, in run.NodeInput) (run.Status, error) {
+		var number int
+		if _, err := fmt.Sscanf(in.Node.Name, "node-%d", &number); err != nil {
+			return run.Status{}, err
+		}
+		err := workflow.Sleep(ctx, time.Duration(number)*apart)
+		return run.Status{Node: in.Node, State: run.Ready}, err
+	}, workflow.RegisterOptions{Name: run.WorkflowNode})
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+}
+
+// manyInputs are those of nodes that are alike but for name and server.
+func manyInputs(s *stack, nodes int) []run.NodeInput {
+	first := s.inputs(noDigest)[0]
+	var inputs []run.NodeInput
+	for i := range nodes {
+		in := first
+		in.Node.Name, in.Node.ServerID = fmt.Sprintf("node-%d", i+1), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+		inputs = append(inputs, in)
+	}
+	return inputs
+}
+
+// TestALotLargerThanAMessage: what its nodes are told when they start is more
+// than Temporal takes at once, 4 MiB, so that it starts them bit by bit.
+func TestALotLargerThanAMessage(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{Servers: 1})
+	waitingNodes(t, s, 0)
+	inputs := manyInputs(s, 25)
+	for i := range inputs {
+		inputs[i].Sealed.Config = strings.Repeat("sealed", 50_000)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	var status run.LotStatus
+	require.NoError(t, s.startLot(inputs).Get(ctx, &status))
+	require.Len(t, status.Nodes, len(inputs))
+	for _, n := range status.Nodes {
+		require.Equal(t, run.Ready, n.State, n.Name)
+	}
 }

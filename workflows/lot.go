@@ -35,9 +35,10 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 			break
 		}
 		for _, i := range l.rollout().next() {
-			if l.started < maxStarts {
-				l.start(ctx, i)
+			if l.started >= maxStarts || !l.fits(i) {
+				break
 			}
+			l.start(ctx, i)
 		}
 		l.show(ctx)
 		l.changed = false
@@ -62,6 +63,7 @@ type lot struct {
 	mine     map[int]bool   // open child workflows of this run
 	started  int            // child workflows of this run
 	starting int            // of these, not yet known to have started
+	sent     int            // weight of these
 	grown    bool           // nodes were added
 	changed  bool           // since the main loop has looked
 }
@@ -120,12 +122,29 @@ func (l *lot) start(ctx workflow.Context, i int) {
 	l.set(i, run.Running, "")
 	l.started++
 	l.starting++
+	l.sent += weight(l.in.Node(i))
 	l.mine[i] = true
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		l.runNode(ctx, i)
 		delete(l.mine, i)
 		l.changed = true
 	})
+}
+
+// maxSent bounds the weight of the nodes that are starting: all that one
+// workflow task asks for travels in one message, of which Temporal takes 4 MiB.
+const maxSent = 2 << 20
+
+// fits reports whether a node may start beside those that are starting.
+func (l *lot) fits(i int) bool {
+	return l.starting == 0 || l.sent+weight(l.in.Node(i)) <= maxSent
+}
+
+// weight is about how many bytes the start of a node takes: what it is told
+// sealed, and no more than 4 KiB of everything else.
+func weight(in run.NodeInput) int {
+	s := in.Sealed
+	return len(s.Config) + len(s.Own) + len(s.Talosconfig) + len(s.Kubeconfig) + 4<<10
 }
 
 // runNode runs one node's workflow to its end. The node outlives the lot:
@@ -146,6 +165,7 @@ func (l *lot) runNode(ctx workflow.Context, i int) {
 	child := workflow.ExecuteChildWorkflow(ctx, run.WorkflowNode, in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)
 	l.starting--
+	l.sent -= weight(in)
 	l.changed = true
 	var status run.Status
 	if err == nil {

@@ -20,6 +20,9 @@ func (r *directReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off >= size {
 		return 0, io.EOF
 	}
+	if off%page == 0 && len(p)%page == 0 && int64(len(p)) <= size-off {
+		return r.disk.ReadDirectAt(p, off)
+	}
 	want := min(int64(len(p)), size-off)
 	start := off &^ (page - 1)
 	end := min((off+want+page-1)&^(page-1), size)
