@@ -60,6 +60,15 @@ const (
 	stopTimeout = 15 * time.Second
 	// heartbeatThrottle bounds how late a cancellation is seen.
 	heartbeatThrottle = 2 * time.Second
+	// pollers is how many tasks of a kind are asked for side by side. A poll of
+	// a busy server takes long, and with the SDK's two a lot of 1,000 had its
+	// workflow tasks wait for minutes.
+	pollers = 10
+	// stickyTimeout is how long a workflow task waits for the worker that has
+	// the workflow in its cache before any worker may replay the whole history.
+	// The SDK's 5 s make a busy worker busier; one that is gone is noticed by
+	// the server itself.
+	stickyTimeout = 10 * time.Second
 )
 
 // Run checks that the worker has all it needs, says what is missing, then
@@ -146,6 +155,9 @@ func (c Config) options() sdk.Options {
 		MaxConcurrentActivityExecutionSize: c.MaxNodes,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
+		MaxConcurrentWorkflowTaskPollers:   pollers,
+		MaxConcurrentActivityTaskPollers:   pollers,
+		StickyScheduleToStartTimeout:       stickyTimeout,
 		WorkerStopTimeout:                  stopTimeout,
 		DeploymentOptions:                  c.Versioning.options(),
 	}
