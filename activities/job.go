@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,17 +111,20 @@ func (a *Activities) attach(ctx context.Context, b *beat, in run.PhaseInput, key
 // workOff starts the job, unless it is there already, and follows it to its end.
 func (a *Activities) workOff(ctx context.Context, b *beat, s *rescue.Session, in run.PhaseInput, key string, spec api.JobSpec) (api.JobStatus, error) {
 	bootID := in.Facts.Rescue.BootID
-	status, err := s.StartJob(ctx, bootID, key, spec)
-	if err != nil || status.State != api.JobRunning {
-		return status, err
+	began, err := s.StartJob(ctx, bootID, key, spec)
+	if err != nil || began.State != api.JobRunning {
+		return began, err
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, bound(ctx), errTooLong)
 	defer cancel()
-	status, err = s.FollowJob(ctx, bootID, key, func(st api.JobStatus) { b.set(progressOf(st)) })
-	if errors.Is(context.Cause(ctx), errTooLong) {
-		return status, a.tooLong(b.ctx, s, in, key, status)
+	last, err := s.FollowJob(ctx, bootID, key, func(st api.JobStatus) { b.set(progressOf(st)) })
+	if err == nil || !errors.Is(context.Cause(ctx), errTooLong) {
+		return last, err
 	}
-	return status, err
+	if last.State == "" {
+		last = began
+	}
+	return last, a.tooLong(b.ctx, s, in, key, last)
 }
 
 var errTooLong = errors.New("the job takes too long")
@@ -128,10 +132,14 @@ var errTooLong = errors.New("the job takes too long")
 // tooLong stops a job that has used up its time.
 func (a *Activities) tooLong(ctx context.Context, s *rescue.Session, in run.PhaseInput, key string, last api.JobStatus) error {
 	remedy := "look at the log's end, raise the lot's timeout for this phase if the machine is just slow, then retry"
-	err := fault.Operator(remedy, "%s on server %s was still at %q when its time was up", last.Kind, in.Node.ServerName, last.Progress.Step)
+	at := "its start"
+	if step := last.Progress.Step; step != "" {
+		at = strconv.Quote(step)
+	}
+	err := fault.Operator(remedy, "%s on server %s was still at %s when its time was up", last.Kind, in.Node.ServerName, at)
 	if _, cancelErr := s.CancelJob(ctx, in.Facts.Rescue.BootID, key); cancelErr != nil {
-		err = fault.Operator(remedy, "%s on server %s was still at %q when its time was up, and could not be stopped: %w",
-			last.Kind, in.Node.ServerName, last.Progress.Step, cancelErr)
+		err = fault.Operator(remedy, "%s on server %s was still at %s when its time was up, and could not be stopped: %w",
+			last.Kind, in.Node.ServerName, at, cancelErr)
 	}
 	return err.WithTail(logTail(last))
 }
@@ -178,10 +186,10 @@ func progressOf(st api.JobStatus) run.Progress {
 // stopJob stops whatever job of a pass still runs, after an abort.
 func (a *Activities) stopJob(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {
 	s, err := a.connectPinned(ctx, b, in)
-	if fault.ClassOf(err) == fault.RescueLost && err != nil {
+	switch {
+	case gone(err):
 		return run.PhaseOutput{Summary: "the boot is gone, and the job with it"}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return run.PhaseOutput{}, err
 	}
 	defer s.Close()
@@ -192,10 +200,16 @@ func (a *Activities) stopJob(ctx context.Context, b *beat, in run.PhaseInput) (r
 			return run.PhaseOutput{Summary: "job stopped"}, nil
 		case err != nil && fault.ClassOf(err) == fault.Transient:
 			return run.PhaseOutput{}, err // out of reach: try again
-		case err != nil && fault.ClassOf(err) == fault.RescueLost:
+		case gone(err):
 			return run.PhaseOutput{Summary: "the boot is gone, and the job with it"}, nil
 		}
 		// Never started, or ended by itself.
 	}
 	return run.PhaseOutput{Summary: "no job was running"}, nil
+}
+
+// gone reports whether an error proves that the run's boot is gone. A machine
+// that is out of reach may still be at work.
+func gone(err error) bool {
+	return fault.ClassOf(err) == fault.RescueLost && !errors.Is(err, rescue.ErrNotAnswering) && !errors.Is(err, rescue.ErrTransport)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -196,14 +198,12 @@ func TestConfigsThatCannotBeCompared(t *testing.T) {
 	require.NoError(t, err)
 	reader, err := talos.ParseTalosconfig(data, "")
 	require.NoError(t, err)
-	nobody, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, nobody.Close())
+	nobody := closed()
 	for want, c := range map[string]struct {
 		addr   string
 		client *talos.ClientConfig
 	}{
-		"no configured Talos node answers at " + nobody.Addr().String() + " (closed)":   {nobody.Addr().String(), admin},
+		"no configured Talos node answers at " + nobody + " (closed)":                   {nobody, admin},
 		"the lot's talosconfig has not the role os:admin, which reading a config needs": {wantsCertificate(t), reader},
 	} {
 		_, _, err := runningConfig(t.Context(), c.addr, &secrets{client: c.client})
@@ -240,6 +240,11 @@ func resets(t *testing.T) (addr string) {
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// closed is a loopback address of which nobody makes use.
+func closed() (addr string) {
+	return fmt.Sprintf("127.%d.%d.%d:50000", 192+mathrand.IntN(60), mathrand.IntN(256), 1+mathrand.IntN(250))
 }
 
 // split gives an address's host and port.

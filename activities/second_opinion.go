@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
@@ -35,7 +34,7 @@ func (w *readiness) askKubernetes(ctx context.Context, ready run.NodeReady) (not
 		w.report(unmet)
 		waited = true
 		if err := pause.For(ctx, kubernetesPoll); err != nil {
-			return nil, waited, fault.Retry("Kubernetes does not agree that node %s is Ready (%s): %w", ready.NodeName, strings.Join(unmet, "; "), err)
+			return nil, waited, err // what is missing has been reported
 		}
 	}
 }

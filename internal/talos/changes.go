@@ -2,38 +2,16 @@ package talos
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
-	"github.com/cosi-project/runtime/pkg/safe"
-	"github.com/siderolabs/talos/pkg/machinery/resources/config"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ironlot/ironlot/internal/fault"
 )
-
-// ConfigChanges gives the digest of the config that the node runs, and the
-// keys by which another one differs from it. No value is among them. It needs
-// the role os:admin.
-func (c *Client) ConfigChanges(ctx context.Context, to *Rendered) (running string, keys []string, err error) {
-	got, err := safe.StateGetByID[*config.MachineConfig](ctx, c.state, config.ActiveID)
-	if err != nil {
-		return "", nil, c.explain(err)
-	}
-	from, err := got.Provider().Bytes()
-	if err != nil {
-		return "", nil, fault.Operator("", "the machine config of %s cannot be read back", c.addr)
-	}
-	if running, err = digest(got.Provider()); err != nil {
-		return "", nil, fault.Operator("", "the machine config of %s cannot be read back", c.addr)
-	}
-	keys, err = Changes(from, to.Bytes)
-	return running, keys, err
-}
 
 // Changes lists the keys by which two configs differ, sorted. A document but
 // the main one is named by its kind and name.

@@ -14,7 +14,6 @@ import (
 	"github.com/cosi-project/runtime/pkg/state"
 	cosi "github.com/cosi-project/runtime/pkg/state/protobuf/client"
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
-	"github.com/siderolabs/talos/pkg/machinery/resources/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/hardware"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	"google.golang.org/grpc"
@@ -133,22 +132,6 @@ func (c *Client) SystemUUID(ctx context.Context) (string, error) {
 		return "", c.explain(err)
 	}
 	return got.TypedSpec().UUID, nil
-}
-
-// ConfigSHA256 is the digest (hex) of the machine config that the node runs,
-// in the canonical form of Rendered.SHA256: the node has the lot's config
-// exactly when both are equal. The node keeps the bytes that it was given, but
-// the comparison does not depend on that. It needs the role os:admin.
-func (c *Client) ConfigSHA256(ctx context.Context) (string, error) {
-	got, err := safe.StateGetByID[*config.MachineConfig](ctx, c.state, config.ActiveID)
-	if err != nil {
-		return "", c.explain(err)
-	}
-	sum, err := digest(got.Provider())
-	if err != nil {
-		return "", fault.Operator("", "the machine config of %s cannot be read back: %s", c.addr, redact(err.Error(), nil))
-	}
-	return sum, nil
 }
 
 // explain classifies a failed call: how the connection failed or ended comes
