@@ -11,7 +11,7 @@ TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1
 .PHONY: bench-lots bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: agent ## Build starter, worker and agent
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/starter ./starter

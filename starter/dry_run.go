@@ -9,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/temporal"
@@ -37,7 +38,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 	if a.structured() {
 		err = a.encode(checked)
 	} else {
-		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, p.warnings), "\n", show.Check(p.lot, checked))
+		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, p.warnings), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
 	}
 	if err != nil {
 		return err
@@ -66,6 +67,9 @@ func (a *app) checkLot(ctx context.Context, c client.Client, in run.LotInput) (r
 	stop()
 	if ctx.Err() != nil {
 		return checked, &exitError{exitInterrupted, errors.New("interrupted; nothing was touched")}
+	}
+	if terminated := new(sdk.TerminatedError); errors.As(err, &terminated) {
+		return checked, refuse("ask whoever did, and try again", "the check of lot %s was ended from outside, as another dry run of the lot does", in.Lot)
 	}
 	if err != nil {
 		return checked, fmt.Errorf("the check of lot %s did not end well (does a worker run?): %w", in.Lot, err)

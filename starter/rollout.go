@@ -9,6 +9,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -102,7 +103,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, p.in); err != nil {
 		return err
 	}
-	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%d nodes are added to lot %[2]s; follow them with `starter status %[2]s --watch`", len(p.in.Nodes), lotName))
+	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", show.Nodes(len(p.in.Nodes)), lotName))
 }
 
 // keepNew keeps of a lot file, and of its input, what the lot does not have.

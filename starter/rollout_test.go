@@ -32,7 +32,7 @@ func testRollout(t *testing.T, c *cluster, s *script) {
 	require.Contains(t, k.err.String(), "has every node")
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("add", lot, "--batch", file(4), "--yes"), k.err)
-	require.Contains(t, k.out.String(), "1 nodes are added")
+	require.Contains(t, k.out.String(), "1 node added")
 	require.NotContains(t, k.out.String(), "metal-3 ", "what the lot has already is not erased again")
 	tracker := track.New(c.client, lot)
 	eventually(t, "the lot has the node", func() bool {

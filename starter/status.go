@@ -60,7 +60,7 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	if a.structured() {
 		err = a.encode(n)
 	} else {
-		_, err = fmt.Fprint(a.stdout, show.Detail(l, n, time.Now()))
+		_, err = fmt.Fprint(a.stdout, show.Wrap(show.Detail(l, n, time.Now()), a.width()))
 	}
 	if err != nil {
 		return err

@@ -28,6 +28,8 @@ type upFlags struct {
 	temporal           string
 	sshKey, scwProfile string
 	agentDirs          []string
+	maxNodes           int
+	rate               float64
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -53,6 +55,8 @@ of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
 	f.StringVar(&o.sshKey, "ssh-key", "", "private key `file` for rescue systems; the SSH agent when empty (IRONLOT_SSH_KEY)")
 	f.StringVar(&o.scwProfile, "scw-profile", "", "profile of the provider's configuration file (SCW_PROFILE)")
 	f.StringSliceVar(&o.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
+	f.IntVar(&o.maxNodes, "max-nodes", worker.DefaultMaxNodes, "how many nodes the worker works on at once")
+	f.Float64Var(&o.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second; it publishes no limit, and a 429 slows the worker down")
 	return cmd
 }
 
@@ -65,6 +69,9 @@ func (a *app) runUp(ctx context.Context, o upFlags) error {
 	}
 	config, err := a.workerConfig(h, o)
 	if err != nil {
+		return err
+	}
+	if err := config.Check(); err != nil {
 		return err
 	}
 	if a.temporal.Address != "" || a.addressed() {
@@ -129,7 +136,7 @@ func (a *app) workerConfig(h *home.Home, o upFlags) (worker.Config, error) {
 	socket, _ := a.env.LookupEnv("SSH_AUTH_SOCK")
 	return worker.Config{
 		Provider: provider, KeyFile: o.sshKey, Socket: socket, AgentDirs: o.agentDirs,
-		Identities: identities, MaxNodes: worker.DefaultMaxNodes, Rate: worker.DefaultRate,
+		Identities: identities, MaxNodes: o.maxNodes, Rate: o.rate,
 	}, nil
 }
 

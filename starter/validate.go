@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/starter/internal/show"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -45,7 +46,7 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 	for _, w := range rendered.Warnings {
 		_, _ = fmt.Fprintln(a.stderr, "warning:", w)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %d nodes\n", path, l.Name, len(l.Nodes))
+	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %s\n", path, l.Name, show.Nodes(len(l.Nodes)))
 	return err
 }
 

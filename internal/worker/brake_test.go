@@ -150,11 +150,11 @@ func TestAnOldAnswerIsNoNews(t *testing.T) {
 func TestSettingsThatDoNothing(t *testing.T) {
 	t.Parallel()
 	good := Config{MaxNodes: 1, Rate: 0.1}
-	require.NoError(t, good.check())
+	require.NoError(t, good.Check())
 	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		require.Error(t, Config{MaxNodes: 1, Rate: rate}.check(), rate)
+		require.Error(t, Config{MaxNodes: 1, Rate: rate}.Check(), rate)
 	}
 	for _, nodes := range []int{0, -1} {
-		require.Error(t, Config{MaxNodes: nodes, Rate: 1}.check())
+		require.Error(t, Config{MaxNodes: nodes, Rate: 1}.Check())
 	}
 }

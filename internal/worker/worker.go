@@ -74,7 +74,7 @@ const (
 // Run checks that the worker has all it needs, says what is missing, then
 // works until the context ends. It returns after a graceful stop.
 func Run(ctx context.Context, c Config) error {
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	slow := newBrake(c)
@@ -106,8 +106,8 @@ func Run(ctx context.Context, c Config) error {
 	return serve(ctx, c, machine, api)
 }
 
-// check refuses settings that a worker cannot work with.
-func (c Config) check() error {
+// Check refuses settings that a worker cannot work with.
+func (c Config) Check() error {
 	if c.MaxNodes < 1 {
 		return fault.Operator("give 1 or more", "a worker for %d nodes at once would do nothing", c.MaxNodes)
 	}

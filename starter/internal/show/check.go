@@ -12,7 +12,7 @@ import (
 // Checking tells how far the check of a lot has come.
 func Checking(lot string, c track.Checking) string {
 	if c.Waits {
-		return fmt.Sprintf("the check of lot %s waits for a worker", lot)
+		return fmt.Sprintf("the check of lot %s waits for a worker: if none runs, start one, or `starter up`", lot)
 	}
 	return fmt.Sprintf("checking lot %s: %d of %s", lot, c.Done, Servers(c.Total))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -15,7 +16,7 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 	if wide {
 		head = append(head, "WORKFLOW", "RUN")
 	}
-	rows := [][]string{append(head, "FIRST STUCK")}
+	rows, whys := [][]string{append(head, "FIRST STUCK")}, ""
 	simulated := false
 	for _, l := range lots {
 		n := l.Counts
@@ -33,14 +34,29 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 		why := ""
 		if l.Stuck != nil {
 			why = strings.TrimSuffix(l.Stuck.Node+": "+Clean(l.Stuck.Reason), ": ")
+			whys += fmt.Sprintf("\nlot %s: first stuck is %s\n", l.Lot, why)
 		}
 		rows = append(rows, append(row, why))
 		simulated = simulated || l.Simulated
 	}
-	if wide {
-		width = 0
+	text := Table(rows)
+	if wide || width <= 0 || narrow(text, width) {
+		return text + lab(simulated)
 	}
-	return clipLines(Table(rows), width) + lab(simulated)
+	for i := range rows { // reasons are not to be cut: they go below
+		rows[i] = rows[i][:len(rows[i])-1]
+	}
+	return clipLines(Table(rows), width) + Wrap(whys, width) + lab(simulated)
+}
+
+// narrow reports whether no line is wider than width.
+func narrow(text string, width int) bool {
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > width {
+			return false
+		}
+	}
+	return true
 }
 
 // Inventory is the list of provisioned servers as a table.

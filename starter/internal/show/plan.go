@@ -46,6 +46,14 @@ func Servers(n int) string {
 	return fmt.Sprintf("%d servers", n)
 }
 
+// Nodes counts nodes in words.
+func Nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
 // Choice says a disk rule in words.
 func Choice(c run.DiskChoice) string {
 	var parts []string

@@ -164,6 +164,7 @@ b       aborted  1/3                            2      2026-12-01 12:00:00  1m00
 	for line := range strings.Lines(Lots(lots, start(), false, 60)) {
 		require.True(t, len([]rune(line)) <= 61 || line == Simulated+"\n", line)
 	}
+	require.Contains(t, Lots(lots, start(), false, 60), "\nlot rack-1: first stuck is w-2: two disks are alike\n", "a reason is not cut")
 	require.Contains(t, Lots(lots, start(), true, 60), "r1", "wide is not cut")
 
 	items := []track.Item{{Node: "a", Server: "metal-a", TalosVersion: "v1.13.8", ImageDataSHA256: "0123456789abcdef", Lot: "rack-1", Ready: start(),
