@@ -13,22 +13,23 @@ const (
 	// maxStarts bounds how many child workflows one run of the lot's workflow
 	// starts: Temporal allows 2,000 that are open.
 	maxStarts = 1000
-	// maxEvents and maxBytes bound the history of a run that has started its
-	// last node; Temporal ends one of 51,200 events or 50 MB.
+	// maxEvents and maxBytes bound the history of a run; Temporal ends one of
+	// 51,200 events or 50 MB. It suggests to continue at 4 MB, which 400 nodes
+	// reach while they start: every one of them would have to be told.
 	maxEvents = 20_000
 	maxBytes  = 20 << 20
 )
 
 // mustContinue reports whether the workflow has to continue as new: when nodes
 // were added, and before its history gets long. Every node at work is told of
-// it, so a lot that has nobody left to start goes on for longer.
+// it, so it is not done sooner than it must.
 func (l *lot) mustContinue(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	if l.grown || info.GetCurrentHistoryLength() > maxEvents || info.GetCurrentHistorySize() > maxBytes {
 		return true
 	}
 	last := l.all(func(s run.State) bool { return s != run.Queued })
-	return !last && (l.started >= maxStarts || info.GetContinueAsNewSuggested())
+	return !last && l.started >= maxStarts
 }
 
 // continueAsNew ends this run of the workflow in favour of the next. The
