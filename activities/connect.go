@@ -91,7 +91,8 @@ func (a *Activities) lookForRescue(ctx context.Context, b *beat, in run.PhaseInp
 }
 
 // connectPinned opens a session to the run's rescue boot, and to no other
-// one, or goes on with the one of the phase before. It waits for a machine that is out of reach, but not for ever.
+// one, or goes on with the one of the phase before. It waits for a machine
+// that is out of reach, but not for ever.
 func (a *Activities) connectPinned(ctx context.Context, b *beat, in run.PhaseInput) (*rescue.Session, error) {
 	boot := in.Facts.Rescue
 	if boot == nil || boot.HostKey == "" {

@@ -35,10 +35,11 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 			break
 		}
 		for _, i := range l.rollout().next() {
-			if l.started >= maxStarts || !l.fits(i) {
+			in := l.in.Node(i)
+			if l.started >= maxStarts || !l.fits(in) {
 				break
 			}
-			l.start(ctx, i)
+			l.start(ctx, i, in)
 		}
 		l.show(ctx)
 		l.changed = false
@@ -118,14 +119,14 @@ func (l *lot) set(i int, state run.State, reason string) {
 }
 
 // start starts a node's workflow.
-func (l *lot) start(ctx workflow.Context, i int) {
+func (l *lot) start(ctx workflow.Context, i int, in run.NodeInput) {
 	l.set(i, run.Running, "")
 	l.started++
 	l.starting++
-	l.sent += weight(l.in.Node(i))
+	l.sent += weight(in)
 	l.mine[i] = true
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		l.runNode(ctx, i)
+		l.runNode(ctx, i, in)
 		delete(l.mine, i)
 		l.changed = true
 	})
@@ -136,8 +137,8 @@ func (l *lot) start(ctx workflow.Context, i int) {
 const maxSent = 2 << 20
 
 // fits reports whether a node may start beside those that are starting.
-func (l *lot) fits(i int) bool {
-	return l.starting == 0 || l.sent+weight(l.in.Node(i)) <= maxSent
+func (l *lot) fits(in run.NodeInput) bool {
+	return l.starting == 0 || l.sent+weight(in) <= maxSent
 }
 
 // weight is about how many bytes the start of a node takes: what it is told
@@ -149,8 +150,7 @@ func weight(in run.NodeInput) int {
 
 // runNode runs one node's workflow to its end. The node outlives the lot:
 // ending a lot's workflow by force must not cut a disk's write in two.
-func (l *lot) runNode(ctx workflow.Context, i int) {
-	in := l.in.Node(i)
+func (l *lot) runNode(ctx workflow.Context, i int, in run.NodeInput) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            in.Node.ID(),
 		TaskQueue:             run.TaskQueue,

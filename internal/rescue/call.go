@@ -32,21 +32,27 @@ func (s *Session) agentCommand(ctx context.Context, path string, request []byte,
 	return command{line: line, name: "agent " + strings.Join(words, " "), stdin: stdin}, nil
 }
 
+// provenCommand is agentCommand for the agent that EnsureAgent has proved.
+func (s *Session) provenCommand(ctx context.Context, request []byte, words ...string) (command, error) {
+	path, err := s.agentPath()
+	if err != nil {
+		return command{}, err
+	}
+	return s.agentCommand(ctx, path, request, words...)
+}
+
 // call runs the agent and decodes its one answer.
 func call[T any](ctx context.Context, s *Session, request any, words ...string) (T, error) {
 	var zero T
-	path, err := s.agentPath()
-	if err != nil {
-		return zero, err
-	}
 	var body []byte
 	if request != nil {
+		var err error
 		if body, err = json.Marshal(request); err != nil {
 			return zero, fault.Operator("", "the request for the agent cannot be encoded: %w", err)
 		}
 		body = append(body, '\n')
 	}
-	c, err := s.agentCommand(ctx, path, body, words...)
+	c, err := s.provenCommand(ctx, body, words...)
 	if err != nil {
 		return zero, err
 	}

@@ -67,11 +67,7 @@ func (s *Session) FollowJob(ctx context.Context, bootID, key string, onStatus fu
 	if err != nil {
 		return last, err
 	}
-	path, err := s.agentPath()
-	if err != nil {
-		return last, err
-	}
-	c, err := s.agentCommand(ctx, path, nil, words...)
+	c, err := s.provenCommand(ctx, nil, words...)
 	if err != nil {
 		return last, err
 	}
@@ -120,11 +116,7 @@ func (s *Session) Reset(ctx context.Context, bootID string) error {
 	if err != nil {
 		return err
 	}
-	path, err := s.agentPath()
-	if err != nil {
-		return err
-	}
-	c, err := s.agentCommand(ctx, path, nil, "reset", "--boot-id", boot)
+	c, err := s.provenCommand(ctx, nil, "reset", "--boot-id", boot)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/agent/job"
+	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/pause"
 )
 
@@ -49,7 +50,7 @@ from a process of its own.`,
 				return a.resetNow(cmd.Context())
 			}
 			if err := os.Remove(a.farewellSaid()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+				return fault.Retry("the sign of an earlier reset cannot be removed: %w", err)
 			}
 			if err := a.host.Spawn(cmd.Context(), "reset", "--boot-id", bootID, "--now"); err != nil {
 				return err
@@ -57,7 +58,8 @@ from a process of its own.`,
 			if err := answer(cmd, Reset{BootID: bootID}); err != nil {
 				return err
 			}
-			return a.sayFarewell(cmd.Context(), cmd.InOrStdin())
+			a.sayFarewell(cmd.Context(), cmd.InOrStdin())
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&bootID, "boot-id", "", "boot ID that is expected; on another boot nothing is done")
@@ -72,7 +74,7 @@ func (a *app) farewellSaid() string { return filepath.Join(a.host.RAMDir(), "res
 
 // sayFarewell waits until whoever asked has the answer, but not for long, and
 // lets the machine go.
-func (a *app) sayFarewell(ctx context.Context, in io.Reader) error {
+func (a *app) sayFarewell(ctx context.Context, in io.Reader) {
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
@@ -82,9 +84,9 @@ func (a *app) sayFarewell(ctx context.Context, in io.Reader) error {
 	case <-heard:
 	case <-ctx.Done(): // gone, with the answer or without
 	case <-time.After(farewell):
-		return nil
+		return
 	}
-	return os.WriteFile(a.farewellSaid(), nil, 0o600)
+	_ = os.WriteFile(a.farewellSaid(), nil, 0o600) // without it the machine goes a second later
 }
 
 // resetNow resets the machine when the answer has had its time.

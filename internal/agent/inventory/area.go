@@ -20,13 +20,13 @@ func (r *directReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off >= size {
 		return 0, io.EOF
 	}
-	if off%page == 0 && len(p)%page == 0 && int64(len(p)) <= size-off {
-		return r.disk.ReadDirectAt(p, off)
-	}
 	want := min(int64(len(p)), size-off)
 	start := off &^ (page - 1)
 	end := min((off+want+page-1)&^(page-1), size)
-	buf := make([]byte, end-start)
+	buf := p
+	if start != off || end-start != int64(len(p)) {
+		buf = make([]byte, end-start)
+	}
 	n, err := r.disk.ReadDirectAt(buf, start)
 	if int64(n) < end-start {
 		if err == nil || errors.Is(err, io.EOF) {

@@ -30,7 +30,7 @@ func (t *Tracker) refresh(ctx context.Context, lot Lot) error {
 	t.look++
 	signs := t.signs(ctx, lot)
 	due := all(len(t.inputs))
-	if signs != nil && t.look > 1 {
+	if signs != nil {
 		due = choose(t.nodes, signs)
 	}
 	g, looking := errgroup.WithContext(ctx)
@@ -82,12 +82,15 @@ func (t *Tracker) signs(ctx context.Context, lot Lot) []string {
 	return signs
 }
 
-// choose gives the nodes to look at when the signs of all are known.
+// choose gives the nodes to look at when the signs of all are known. Nothing can
+// be shown of one that was never looked at.
 func choose(nodes []nodeMemory, signs []string) []int {
-	var news, rest []int
+	var due, news, rest []int
 	for i := range nodes {
 		switch {
-		case nodes[i].look == 0 || nodes[i].sign != signs[i]:
+		case nodes[i].look == 0:
+			due = append(due, i)
+		case nodes[i].sign != signs[i]:
 			news = append(news, i)
 		case !nodes[i].seen.State.Final():
 			rest = append(rest, i)
@@ -96,8 +99,8 @@ func choose(nodes []nodeMemory, signs []string) []int {
 	longest := func(a, b int) int { return cmp.Compare(nodes[a].look, nodes[b].look) }
 	slices.SortStableFunc(news, longest)
 	slices.SortStableFunc(rest, longest)
-	news = news[:min(len(news), newsPerLook)]
-	return append(news, rest[:min(len(rest), max(0, nodesPerLook-len(news)))]...)
+	due = append(due, news[:min(len(news), newsPerLook)]...)
+	return append(due, rest[:min(len(rest), max(0, nodesPerLook-len(due)))]...)
 }
 
 func all(n int) []int {

@@ -108,9 +108,12 @@ type asked struct {
 	t *testing.T
 }
 
-func (a asked) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
+func (a asked) DescribeWorkflow(ctx context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if id == a.broken {
 		return nil, errors.New("busy")
 	}
@@ -208,6 +211,21 @@ func TestALargeLotIsFollowedByItsList(t *testing.T) {
 	look()
 	nodes, _ = r.looks()
 	require.Equal(t, 100, nodes, "and once the lot has ended")
+}
+
+// TestAFirstLookThatFails: the next one shows every node all the same.
+func TestAFirstLookThatFails(t *testing.T) {
+	t.Parallel()
+	r, tracker, id := follow(t, 10*newsPerLook)
+	r.broken = id(0)
+	_, err := tracker.Look(t.Context())
+	require.ErrorContains(t, err, "n0")
+	r.broken = ""
+	l, err := tracker.Look(t.Context())
+	require.NoError(t, err)
+	for i, n := range l.Nodes {
+		require.Equal(t, []string{fmt.Sprint("n", i), string(run.Stage)}, []string{n.Node.Name, string(n.Phase)})
+	}
 }
 
 // TestASmallLotNeedsNoList: every node is looked at each time.
