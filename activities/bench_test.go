@@ -2,14 +2,6 @@ package activities
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
-	"fmt"
-	mathrand "math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,15 +9,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/hardware"
-	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/provider"
 	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -56,20 +47,8 @@ func (rented) RescuePassword(context.Context, string, string) (string, error) {
 
 func newBench(t *testing.T, change ...func(*simulated.Options)) *bench {
 	t.Helper()
-	dir := t.TempDir()
-	options := simulated.Options{
-		Name: "em-1", Dir: filepath.Join(dir, "machine"),
-		Address:   fmt.Sprintf("127.%d.%d.%d", 64+mathrand.IntN(64), mathrand.IntN(256), 1+mathrand.IntN(250)),
-		Delivered: simulated.RAID1,
-		Disks:     []simulated.DiskSpec{{Serial: "LAB-A", Size: 256 * layout.MiB}, {Serial: "LAB-B", Size: 256 * layout.MiB}},
-	}
-	for _, c := range change {
-		c(&options)
-	}
-	machine, err := simulated.New(options)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, machine.Close()) })
-	a := New(Config{Dialer: newDialer(t, dir), Provider: rented{server: provider.Server{RescueUser: "rescue"}}})
+	machine := rescuetest.Machine(t, change...)
+	a := New(Config{Dialer: rescuetest.Dialer(t), Provider: rented{server: provider.Server{RescueUser: "rescue"}}})
 	b := &bench{Activities: a, machine: machine, in: worker1(func(in *run.PhaseInput) {
 		in.Key, in.Run, in.Pass = "key", "run", 1
 		in.Node.Rescue.Port = 2222
@@ -77,23 +56,6 @@ func newBench(t *testing.T, change ...func(*simulated.Options)) *bench {
 	})}
 	b.boot(t)
 	return b
-}
-
-// newDialer logs in with a key of its own, and brings an agent.
-func newDialer(t *testing.T, dir string) *rescue.Dialer {
-	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	block, err := ssh.MarshalPrivateKey(private, "")
-	require.NoError(t, err)
-	key := filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(block), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent-linux-amd64"), []byte(strings.Repeat("an agent ", 1000)), 0o600))
-	agents, err := rescue.FindAgents(dir)
-	require.NoError(t, err)
-	dialer, err := rescue.NewDialer(rescue.Options{KeyFile: key, Agents: agents})
-	require.NoError(t, err)
-	return dialer
 }
 
 // boot boots rescue, and makes it the boot that the run knows.

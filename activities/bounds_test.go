@@ -11,7 +11,9 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/provider"
+	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // TestRescueThatDoesNotCome: when its time is up a person reads what was seen
@@ -45,8 +47,8 @@ func TestRescueThatDoesNotCome(t *testing.T) {
 // itself does not keep a phase busy for ever.
 func TestServerOnItsWayForTooLong(t *testing.T) {
 	t.Parallel()
-	a := New(Config{Dialer: newDialer(t, t.TempDir()), Provider: rented{server: provider.Server{Status: "migrating"}}})
-	in := worker1(func(in *run.PhaseInput) { in.Facts.Address, in.Node.TalosPort = split(t, closed()) })
+	a := New(Config{Dialer: rescuetest.Dialer(t), Provider: rented{server: provider.Server{Status: "migrating"}}})
+	in := worker1(func(in *run.PhaseInput) { in.Facts.Address, in.Node.TalosPort = split(t, testenv.Nobody()) })
 	for _, do := range []phaseFunc{a.rebootRescue, a.bootNormal} {
 		_, err := attempt(t, a, do, in, 0)
 		require.EqualError(t, err, `server em-1 stayed "migrating" at the provider for too long; look at the server in the provider's console, then retry`)
@@ -57,7 +59,7 @@ func TestServerOnItsWayForTooLong(t *testing.T) {
 // TestTalosThatDoesNotCome: the boot that was asked for brings none.
 func TestTalosThatDoesNotCome(t *testing.T) {
 	t.Parallel()
-	addr := closed()
+	addr := testenv.Nobody()
 	a := New(Config{})
 	in := worker1(func(in *run.PhaseInput) { in.Facts.Address, in.Node.TalosPort = split(t, addr) })
 	_, err := attempt(t, a, func(ctx context.Context, b *beat, in run.PhaseInput) (run.PhaseOutput, error) {

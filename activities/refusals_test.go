@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +20,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // TestRefusalsOfAMachineThatIsTaken: only the job of a run that is known to
@@ -198,7 +197,7 @@ func TestConfigsThatCannotBeCompared(t *testing.T) {
 	require.NoError(t, err)
 	reader, err := talos.ParseTalosconfig(data, "")
 	require.NoError(t, err)
-	nobody := closed()
+	nobody := testenv.Nobody()
 	for want, c := range map[string]struct {
 		addr   string
 		client *talos.ClientConfig
@@ -240,11 +239,6 @@ func resets(t *testing.T) (addr string) {
 		}
 	}()
 	return listener.Addr().String()
-}
-
-// closed is a loopback address of which nobody makes use.
-func closed() (addr string) {
-	return fmt.Sprintf("127.%d.%d.%d:50000", 192+mathrand.IntN(60), mathrand.IntN(256), 1+mathrand.IntN(250))
 }
 
 // split gives an address's host and port.

@@ -4,25 +4,21 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/pem"
 	"fmt"
-	mathrand "math/rand/v2"
 	"net"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/hardware"
-	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
 )
 
 const password = "correct horse battery staple"
@@ -36,34 +32,7 @@ type bench struct {
 
 func newBench(t *testing.T, change ...func(*simulated.Options)) *bench {
 	t.Helper()
-	dir := t.TempDir()
-	options := simulated.Options{
-		Name:      "one",
-		Address:   fmt.Sprintf("127.%d.%d.%d", 64+mathrand.IntN(64), mathrand.IntN(256), 1+mathrand.IntN(250)),
-		Dir:       filepath.Join(dir, "machine"),
-		Delivered: simulated.RAID1,
-		Disks: []simulated.DiskSpec{
-			{Serial: "LAB-A", Size: 256 * layout.MiB}, {Serial: "LAB-B", Size: 256 * layout.MiB},
-		},
-	}
-	for _, c := range change {
-		c(&options)
-	}
-	machine, err := simulated.New(options)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, machine.Close()) })
-
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	block, err := ssh.MarshalPrivateKey(private, "")
-	require.NoError(t, err)
-	write(t, filepath.Join(dir, "key"), string(pem.EncodeToMemory(block)))
-	write(t, filepath.Join(dir, "agent-linux-amd64"), strings.Repeat("an agent ", 100_000))
-	agents, err := rescue.FindAgents(dir)
-	require.NoError(t, err)
-	dialer, err := rescue.NewDialer(rescue.Options{KeyFile: filepath.Join(dir, "key"), Agents: agents})
-	require.NoError(t, err)
-	return &bench{machine: machine, dialer: dialer}
+	return &bench{machine: rescuetest.Machine(t, change...), dialer: rescuetest.Dialer(t)}
 }
 
 func (b *bench) bootRescue(t *testing.T) {
