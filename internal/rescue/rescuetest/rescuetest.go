@@ -27,7 +27,7 @@ func Machine(t *testing.T, change ...func(*simulated.Options)) *simulated.Machin
 	t.Helper()
 	options := simulated.Options{
 		Name:      "one",
-		Address:   fmt.Sprintf("127.%d.%d.%d", 64+mathrand.IntN(64), mathrand.IntN(256), 1+mathrand.IntN(250)),
+		Address:   fmt.Sprintf("127.%d.%d.%d", 64+mathrand.IntN(64), mathrand.IntN(256), 1+mathrand.IntN(250)), //nolint:gosec // an address, no secret
 		Dir:       filepath.Join(t.TempDir(), "machine"),
 		Delivered: simulated.RAID1,
 		Disks: []simulated.DiskSpec{
