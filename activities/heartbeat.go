@@ -22,6 +22,7 @@ type beat struct {
 	cancel context.CancelCauseFunc
 	record func(ctx context.Context, taskToken []byte, details ...any) error
 	pace   *pace
+	within time.Duration // the heartbeat timeout
 	done   chan struct{}
 	ended  sync.WaitGroup
 
@@ -37,7 +38,7 @@ type beat struct {
 // worker stops; its cause tells which.
 func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	b := &beat{ctx: ctx, cancel: cancel, record: a.record, pace: a.pace, done: make(chan struct{}), last: time.Now()}
+	b := &beat{ctx: ctx, cancel: cancel, record: a.record, pace: a.pace, within: activity.GetInfo(ctx).HeartbeatTimeout, done: make(chan struct{}), last: time.Now()}
 	b.pace.atWork.Add(1)
 	if activity.HasHeartbeatDetails(ctx) {
 		var last run.Progress
@@ -50,7 +51,7 @@ func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
 }
 
 func (b *beat) keepAlive(workerStops <-chan struct{}) {
-	again := time.NewTimer(b.pace.beat())
+	again := time.NewTimer(b.every())
 	defer again.Stop()
 	for {
 		select {
@@ -63,7 +64,7 @@ func (b *beat) keepAlive(workerStops <-chan struct{}) {
 			if b.due() {
 				b.send()
 			}
-			again.Reset(b.pace.beat())
+			again.Reset(b.every())
 		}
 	}
 }
@@ -76,8 +77,12 @@ func (b *beat) due() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since := time.Since(b.last)
-	return b.news && since >= b.pace.beat() || since >= max(beatEvery, b.pace.beat())
+	every := b.every()
+	return b.news && since >= every || since >= max(beatEvery, every)
 }
+
+// every is how long it waits between heartbeats that tell something new.
+func (b *beat) every() time.Duration { return b.pace.beat(b.within) }
 
 func (b *beat) stop() {
 	close(b.done)

@@ -14,12 +14,13 @@ type pace struct {
 
 const (
 	// beatsPerSecond bounds the heartbeats. Each is a write of Temporal's
-	// database, and the one of `starter up` manages some hundred a second.
-	beatsPerSecond = 50
+	// database, and takes the server of `starter up` and the worker about 1.5 ms
+	// of processor time.
+	beatsPerSecond = 40
 	beatFastest    = 2 * time.Second
-	// beatSlowest leaves room for lost heartbeats in run.HeartbeatTimeout. It
-	// bounds how late a cancellation is seen.
-	beatSlowest = 10 * time.Second
+	// beatsPerTimeout leaves room for lost heartbeats in an activity's heartbeat
+	// timeout. It bounds how late a cancellation is seen.
+	beatsPerTimeout = 3
 
 	// knocksPerSecond bounds the looks at machines that do not answer yet.
 	knocksPerSecond = 1000
@@ -27,9 +28,10 @@ const (
 	knockSlowest    = 2 * time.Second
 )
 
-// beat is how long an activity waits between heartbeats that tell something new.
-func (p *pace) beat() time.Duration {
-	return p.share(beatsPerSecond, beatFastest, beatSlowest)
+// beat is how long an activity with this heartbeat timeout waits between
+// heartbeats that tell something new.
+func (p *pace) beat(timeout time.Duration) time.Duration {
+	return p.share(beatsPerSecond, beatFastest, timeout/beatsPerTimeout)
 }
 
 // knock is how long an activity waits between looks at a machine.
@@ -39,5 +41,5 @@ func (p *pace) knock() time.Duration {
 
 // share is an activity's share of what all may do in a second.
 func (p *pace) share(perSecond int64, fastest, slowest time.Duration) time.Duration {
-	return min(max(fastest, time.Duration(p.atWork.Load())*time.Second/time.Duration(perSecond)), slowest)
+	return max(fastest, min(time.Duration(p.atWork.Load())*time.Second/time.Duration(perSecond), slowest))
 }

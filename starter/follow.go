@@ -131,7 +131,9 @@ func (a *app) result(l track.Lot, address string) error {
 	if l.Slowed != "" {
 		fmt.Fprintf(&b, "The provider is asked slowly: limited to %s.\n", l.Slowed)
 	}
-	if l.NoWorker {
+	if l.Failing != "" {
+		b.WriteString(show.Wrap(fmt.Sprintf("The lot does not go on: %s.\n", show.Clean(l.Failing)), a.width()))
+	} else if l.NoWorker {
 		b.WriteString("No worker answers, so this may not be all; `starter up` or the worker must run.\n")
 	}
 	if l.Lab {

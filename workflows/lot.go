@@ -36,6 +36,7 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 		}
 		for _, i := range l.rollout().next() {
 			in := l.in.Node(i)
+			in.Together = l.rollout().together()
 			if l.started >= maxStarts || !l.fits(in) {
 				break
 			}

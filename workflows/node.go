@@ -88,7 +88,7 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	if in.TakesConfig && n.in.Sealed != n.sealed {
 		in.Sealed = &n.in.Sealed
 	}
-	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, p.options(n.in.Node)))
+	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, p.options(n.in)))
 	defer cancel()
 	n.cancel = cancel
 	var out run.PhaseOutput

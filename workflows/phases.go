@@ -75,12 +75,13 @@ func (p phase) takesConfig(node run.Node) bool {
 }
 
 // options are the activity options of a phase for one node.
-func (p phase) options(node run.Node) workflow.ActivityOptions {
+func (p phase) options(in run.NodeInput) workflow.ActivityOptions {
+	node := in.Node
 	return workflow.ActivityOptions{
 		TaskQueue:              p.queue,
 		StartToCloseTimeout:    p.bound(node.Timeouts) + run.AttemptGrace,
 		ScheduleToCloseTimeout: phaseLimit,
-		HeartbeatTimeout:       run.HeartbeatTimeout,
+		HeartbeatTimeout:       run.HeartbeatTimeoutOf(in.Together),
 		WaitForCancellation:    true,
 		Summary:                clip.End(node.Name+": "+p.does, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{

@@ -66,6 +66,14 @@ func (r rollout) room() int {
 	return max(0, r.Parallel-r.count(run.Running))
 }
 
+// together is how many nodes may be at work at once.
+func (r rollout) together() int {
+	if r.Parallel <= 0 {
+		return len(r.nodes)
+	}
+	return min(r.Parallel, len(r.nodes))
+}
+
 func (r rollout) count(s run.State) int {
 	n := 0
 	for i := range r.nodes {

@@ -3,6 +3,7 @@ package workflows
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,5 +82,24 @@ func TestResumeAcceptsWhatIsThere(t *testing.T) {
 		require.NotEmpty(t, r.next(), nodes)
 		r.nodes = append(r.nodes, states("sss")...)
 		require.NotEmpty(t, r.stops(), nodes)
+	}
+}
+
+// TestManyNodesTogetherBeatLessOften: whoever watches over a few nodes learns
+// of a dead worker within 30 s.
+func TestManyNodesTogetherBeatLessOften(t *testing.T) {
+	t.Parallel()
+	for together, c := range map[int]struct {
+		rollout rollout
+		timeout time.Duration
+	}{
+		3:    {rollout{nodes: states("qqq")}, 30 * time.Second},
+		2:    {rollout{Rollout: run.Rollout{Parallel: 2}, nodes: states("qqq")}, 30 * time.Second},
+		1000: {rollout{nodes: make([]run.NodeState, 1000)}, 100 * time.Second},
+		300:  {rollout{Rollout: run.Rollout{Parallel: 300}, nodes: make([]run.NodeState, 9000)}, 30 * time.Second},
+		9000: {rollout{nodes: make([]run.NodeState, 9000)}, 5 * time.Minute},
+	} {
+		require.Equal(t, together, c.rollout.together())
+		require.Equal(t, c.timeout, table()[0].options(run.NodeInput{Together: together}).HeartbeatTimeout, together)
 	}
 }

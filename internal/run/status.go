@@ -95,6 +95,8 @@ type AbortRequest struct {
 type NodeInput struct {
 	Node   Node   `json:"node"`
 	Sealed Sealed `json:"sealed,omitzero"`
+	// Together is how many nodes of the lot may be at work at once; 0: this one.
+	Together int `json:"together,omitempty"`
 }
 
 // LotInput starts ProvisionLot.

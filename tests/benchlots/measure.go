@@ -92,7 +92,7 @@ func (s *site) startLab(ctx context.Context) error {
 		APIPort: testenv.Port(), ImagePort: testenv.Port(), Workers: true,
 		Speed:  lab.RealTime().Seconds() / (s.o.machineTime - jobTime() - readyHold).Seconds(),
 		Spread: s.o.spread, Seed: s.o.seed, Hold: s.watched.hold,
-		Image: images.Spec{Size: 16 * layout.MiB, Data: layout.MiB}, DiskSize: 64 * layout.MiB,
+		Image: images.Spec{Size: 8 * layout.MiB, Data: layout.MiB}, DiskSize: 24 * layout.MiB,
 	})
 	if err != nil {
 		return err

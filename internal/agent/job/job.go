@@ -35,10 +35,14 @@ import (
 type Work func(ctx context.Context, h host.Host, spec api.JobSpec, rep report.Reporter) (api.JobResult, error)
 
 const (
-	// tick is how often files are looked at: a change is seen within it. A
-	// stat of a file in RAM costs a microsecond or two, and unlike inotify
-	// there is no small limit of watchers a machine.
+	// tick is how often files are looked at for what is soon to come. A stat of
+	// a file in RAM costs microseconds, and unlike inotify there is no small
+	// limit of watchers a machine.
 	tick = 20 * time.Millisecond
+	// slowestTick is how often for a change of a job that takes long already.
+	slowestTick = 50 * time.Millisecond
+	// cancelTick is how often a job looks whether it is to end.
+	cancelTick = 200 * time.Millisecond
 	// beginWait is how long a new process may take to begin.
 	beginWait = 20 * time.Second
 	// lockWait is how long a job tries to get the machine's lock, which
@@ -146,4 +150,9 @@ func unknown(key string, err error) error {
 // wait sleeps for a tick.
 func wait(ctx context.Context) error {
 	return pause.For(ctx, tick)
+}
+
+// waitAfter sleeps for a tick that is the longer the longer a job has taken.
+func waitAfter(ctx context.Context, started time.Time) error {
+	return pause.For(ctx, min(max(tick, time.Since(started)/100), slowestTick))
 }

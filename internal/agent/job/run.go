@@ -13,6 +13,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // errCanceled is the cause when somebody asked for the job's end.
@@ -103,7 +104,7 @@ func (j *Jobs) begin(key string, spec api.JobSpec) (*recorder, error) {
 // watchCancel ends the context when the file appears. A file and no signal,
 // so that it works for a job in any process.
 func watchCancel(ctx context.Context, cancel context.CancelCauseFunc, path string) {
-	for wait(ctx) == nil {
+	for pause.For(ctx, cancelTick) == nil {
 		if exists(path) {
 			cancel(errCanceled)
 			return

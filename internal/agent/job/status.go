@@ -15,12 +15,9 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
-const (
-	// beat is how often Follow tells at least, and how often it looks
-	// whether the job's process is still there.
-	beat  = time.Second
-	alive = 200 * time.Millisecond
-)
+// beat is how often Follow tells at least, and how often it looks whether the
+// job's process is still there.
+const beat = time.Second
 
 // Status tells how a job is doing, with its last log entries.
 func (j *Jobs) Status(ctx context.Context, key string) (api.JobStatus, error) {
@@ -112,7 +109,7 @@ func (j *Jobs) Follow(ctx context.Context, key string, emit func(api.JobStatus) 
 	if err != nil {
 		return err
 	}
-	f := &follower{jobs: j, key: key}
+	f := &follower{jobs: j, key: key, started: first.Started}
 	for status := first; ; {
 		if err := f.emit(status, emit); err != nil || status.State != api.JobRunning {
 			return err
@@ -125,11 +122,12 @@ func (j *Jobs) Follow(ctx context.Context, key string, emit func(api.JobStatus) 
 
 // follower remembers what was given of a job.
 type follower struct {
-	jobs   *Jobs
-	key    string
-	offset int64 // in the log
-	seen   os.FileInfo
-	told   time.Time
+	jobs    *Jobs
+	key     string
+	started time.Time // the job
+	offset  int64     // in the log
+	seen    os.FileInfo
+	told    time.Time
 }
 
 func (f *follower) emit(status api.JobStatus, emit func(api.JobStatus) error) error {
@@ -143,19 +141,12 @@ func (f *follower) emit(status api.JobStatus, emit func(api.JobStatus) error) er
 
 // next waits for something new to tell.
 func (f *follower) next(ctx context.Context) (api.JobStatus, error) {
-	for looked := time.Now(); ; {
-		if err := wait(ctx); err != nil {
+	for {
+		if err := waitAfter(ctx, f.started); err != nil {
 			return api.JobStatus{}, err
 		}
-		changed := f.changed()
-		if changed || time.Since(f.told) >= beat {
+		if f.changed() || time.Since(f.told) >= beat {
 			return f.jobs.look(f.key)
-		}
-		if time.Since(looked) >= alive {
-			looked = time.Now()
-			if status, err := f.jobs.look(f.key); err != nil || status.State != api.JobRunning {
-				return status, err
-			}
 		}
 	}
 }

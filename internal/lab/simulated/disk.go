@@ -129,13 +129,24 @@ func (o *openDisk) WriteAt(p []byte, off int64) (n int, err error) {
 	}
 	o.b.m.hold("disk write")
 	err = o.change(off, int64(len(p)), func(c *DiskCount) { c.BytesWritten += int64(len(p)) }, func() error {
-		n, err = o.d.f.WriteAt(p, off)
+		n, err = o.d.put(p, off)
 		return err
 	})
 	if err == nil {
 		err = o.b.afterWrite(o.d, p)
 	}
 	return n, err
+}
+
+// put stores what is written. Zeros take no room, for the disks of a large lab
+// may all be in RAM.
+func (d *disk) put(p []byte, off int64) (int, error) {
+	if isZero(p) {
+		if err := punchHole(d.f, off, int64(len(p))); err == nil {
+			return len(p), nil
+		}
+	}
+	return d.f.WriteAt(p, off)
 }
 
 // Zero punches a hole.
@@ -208,7 +219,10 @@ func (b *boot) afterWrite(d *disk, p []byte) error {
 	return nil
 }
 
-func isZero(p []byte) bool { return len(bytes.TrimLeft(p, "\x00")) == 0 }
+// isZero compares the bytes with themselves, one further.
+func isZero(p []byte) bool {
+	return len(p) == 0 || p[0] == 0 && bytes.Equal(p[:len(p)-1], p[1:])
+}
 
 // alive runs an access to a disk; the power cannot go away in its middle.
 func (b *boot) alive(access func() error) error {

@@ -40,7 +40,9 @@ func summary(l track.Lot, now time.Time, width int) []string {
 	if l.Lab {
 		head += gap + warning().Render("SIMULATED")
 	}
-	if l.NoWorker {
+	if l.Failing != "" {
+		head += gap + warning().Render("its workflow fails, see starter status "+l.Name)
+	} else if l.NoWorker {
 		head += gap + warning().Render("no worker answers")
 	}
 	if l.Slowed != "" {

@@ -24,7 +24,7 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 		fmt.Fprintf(&b, "doing     %s\n", doing)
 	}
 	if n.Status == nil {
-		if l.NoWorker {
+		if l.NoWorker && n.Waits == "" {
 			b.WriteString("\nNo worker answers, so the rest of the story is not known; start a worker.\n")
 		}
 		return b.String()

@@ -10,13 +10,14 @@ import (
 // Events tells programs whenever a node's state, phase or attempt
 // changes.
 type Events struct {
-	Encode func(any) error
-	seen   map[string]string
+	Encode  func(any) error
+	seen    map[string]string
+	failing bool
 }
 
 // Event is what happened to a node.
 type Event struct {
-	Event     string        `json:"event"` // node or result
+	Event     string        `json:"event"` // node or lot
 	Time      time.Time     `json:"time"`
 	Lot       string        `json:"lot"`
 	Node      string        `json:"node,omitempty"`
@@ -24,19 +25,25 @@ type Event struct {
 	Phase     run.Phase     `json:"phase,omitempty"`
 	Attempt   int32         `json:"attempt,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
-	Waits     string        `json:"waits,omitempty"` // why the phase at work is not handed to a worker yet
+	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
 	Simulated bool          `json:"simulated,omitempty"`
 }
 
 // Show implements Watcher.
-func (v *Events) Show(l track.Lot, now time.Time) error {
+func (v *Events) Show(l track.Lot, at time.Time) error {
+	if now := l.Failing != ""; now != v.failing {
+		v.failing = now
+		if err := v.Encode(Event{Event: "lot", Time: at.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
+			return err
+		}
+	}
 	for _, n := range l.Nodes {
 		if !changed(&v.seen, n) {
 			continue
 		}
 		event := Event{
-			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
+			Event: "node", Time: at.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
 			Attempt: n.Attempt, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
 		}
 		if err := v.Encode(event); err != nil {
@@ -55,6 +62,7 @@ type Result struct {
 	Time      time.Time    `json:"time"`
 	Lot       string       `json:"lot"`
 	Nodes     []NodeResult `json:"nodes"`
+	Failing   string       `json:"failing,omitempty"` // why no worker gets the lot's workflow any further
 	WebUI     string       `json:"webUI,omitempty"`
 	Simulated bool         `json:"simulated,omitempty"`
 }
@@ -75,7 +83,7 @@ type NodeResult struct {
 
 // ResultOf sums a lot up.
 func ResultOf(l track.Lot, webUI string, now time.Time) Result {
-	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
+	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID,

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -20,12 +21,20 @@ type Watcher interface {
 
 // Plain writes a line whenever a node's state or phase changes.
 type Plain struct {
-	Out  io.Writer
-	seen map[string]string
+	Out     io.Writer
+	seen    map[string]string
+	failing bool
 }
 
 // Show implements Watcher.
 func (v *Plain) Show(l track.Lot, now time.Time) error {
+	if is := l.Failing != ""; is != v.failing {
+		v.failing = is
+		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
+		if _, err := fmt.Fprintf(v.Out, "%s  lot %s: %s\n", now.UTC().Format(time.RFC3339), l.Name, text); err != nil {
+			return err
+		}
+	}
 	name := 0
 	for _, n := range l.Nodes {
 		name = max(name, len(n.Node.Name))

@@ -37,6 +37,7 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	}
 	n.attributes(d)
 	n.activity(d)
+	n.Waits = t.failing(ctx, d)
 	m := &t.nodes[i]
 	status := &run.Status{}
 	fresh, answered := t.ask(ctx, d, &m.memory, status)

@@ -29,6 +29,7 @@ type Lot struct {
 	Open     bool   // its workflow runs
 	Lab      bool   // the machines are simulated
 	NoWorker bool   // no worker answered, so the story is incomplete
+	Failing  string // why no worker gets the lot's workflow any further; empty: it goes on
 	Held     string // why queued nodes do not start although there is room; empty: they do
 	// Slowed says to what the calls of all workers to the provider are limited
 	// while nodes wait for their turn; empty: not at all.
@@ -47,7 +48,7 @@ type Node struct {
 	Progress   *run.Progress `json:"progress,omitempty"` // of the phase at work, nil: none told
 	Attempt    int32         `json:"attempt,omitempty"`  // of the phase at work, from 1
 	Failure    string        `json:"failure,omitempty"`  // how the attempt before it ended
-	Waits      string        `json:"waits,omitempty"`    // why the phase at work is not handed to a worker yet, as far as it is known
+	Waits      string        `json:"waits,omitempty"`    // why it does not go on although nothing failed on the machine, as far as it is known
 
 	turn bool // it waits in the provider's task queue
 }
@@ -164,7 +165,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	}
 	lot.NoWorker = !answered
 	if lot.Open {
-		lot.Held = t.status.Held
+		lot.Held, lot.Failing = t.status.Held, t.failing(ctx, d)
 	}
 	if err := t.refresh(ctx, lot); err != nil {
 		return Lot{}, err
