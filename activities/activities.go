@@ -49,6 +49,7 @@ type Activities struct {
 	look       func(ctx context.Context, image run.Image) (imageLook, error)
 	lookup     lookup
 	pace       *pace
+	turns      turns
 }
 
 // New makes the activities.
@@ -56,7 +57,7 @@ func New(c Config) *Activities {
 	a := &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
 		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
-		lookup: net.DefaultResolver.LookupHost, pace: &pace{},
+		lookup: net.DefaultResolver.LookupHost, pace: &pace{}, turns: make(turns, turnsAtOnce),
 	}
 	a.look = a.lookAtImage
 	return a

@@ -19,7 +19,7 @@ import (
 const (
 	lookEvery = time.Second
 	// pausePerLook is how much longer than a look the pause after it is.
-	pausePerLook = 2
+	pausePerLook = 4
 	// longestPause bounds that: a look may have hung with the network.
 	longestPause = 15 * time.Second
 	// deafFor is how long Temporal may be out of reach while a lot is

@@ -161,7 +161,9 @@ func (l *lot) runNode(ctx workflow.Context, i int, in run.NodeInput) {
 		StaticSummary:         clip.End(fmt.Sprintf("%s: server %s of lot %s", in.Node.Name, in.Node.ServerName, in.Node.Lot), maxSummary),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(in.Node.Lot),
-			temporal.NewSearchAttributeKeyKeyword(run.AttrNode).ValueSet(in.Node.Name)),
+			temporal.NewSearchAttributeKeyKeyword(run.AttrNode).ValueSet(in.Node.Name),
+			temporal.NewSearchAttributeKeyKeyword(run.AttrPhase).ValueSet(string(run.Preflight)),
+			temporal.NewSearchAttributeKeyKeyword(run.AttrState).ValueSet(string(run.Running))),
 	})
 	child := workflow.ExecuteChildWorkflow(ctx, run.WorkflowNode, in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)

@@ -19,9 +19,14 @@ const maxSummary = 200
 // details in Markdown for the run's own page.
 func (n *node) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, details(n.status))
-	err := workflow.UpsertTypedSearchAttributes(ctx,
-		temporal.NewSearchAttributeKeyKeyword(run.AttrPhase).ValueSet(string(n.status.Phase)),
-		temporal.NewSearchAttributeKeyKeyword(run.AttrState).ValueSet(string(n.status.State)))
+	state, phase := temporal.NewSearchAttributeKeyKeyword(run.AttrState), temporal.NewSearchAttributeKeyKeyword(run.AttrPhase)
+	now := workflow.GetTypedSearchAttributes(ctx)
+	s, _ := now.GetKeyword(state)
+	p, _ := now.GetKeyword(phase)
+	if s == string(n.status.State) && p == string(n.status.Phase) {
+		return // each is an event, and a write of Temporal's database
+	}
+	err := workflow.UpsertTypedSearchAttributes(ctx, phase.ValueSet(string(n.status.Phase)), state.ValueSet(string(n.status.State)))
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
 	}

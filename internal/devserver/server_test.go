@@ -166,5 +166,6 @@ func TestFind(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	got := environment([]string{"PATH=/bin", "SCW_SECRET_KEY=x", "IRONLOT_AGE_IDENTITY=x", "TEMPORAL_API_KEY=x", "HOME=/me"})
-	require.Equal(t, []string{"PATH=/bin", "HOME=/me"}, got)
+	require.Equal(t, []string{"PATH=/bin", "HOME=/me", "GOGC=200"}, got)
+	require.Equal(t, []string{"GOGC=off"}, environment([]string{"GOGC=off"}), "who has set it knows why")
 }
