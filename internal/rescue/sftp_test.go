@@ -4,12 +4,14 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"net"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/rescue"
 )
 
@@ -72,4 +74,18 @@ func refuseSubsystems(conn net.Conn, config *ssh.ServerConfig) {
 			}
 		}()
 	}
+}
+
+// TestHomeThatTakesNoAgent: it is the rescue system's own fault.
+func TestHomeThatTakesNoAgent(t *testing.T) {
+	t.Parallel()
+	var dir string
+	b := newBench(t, func(o *simulated.Options) { dir = o.Dir })
+	b.bootRescue(t)
+	s := b.connect(t, b.target())
+	write(t, filepath.Join(dir, "ram", "1", "root", "home", "rescue", ".ironlot"), "a file in the way")
+	err := s.EnsureAgent(t.Context())
+	require.ErrorContains(t, err, "the agent cannot be uploaded to "+b.machine.Address()+":2222: ")
+	require.ErrorContains(t, err, "; check that the login user's home can be written and has 20 MB of room")
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }
