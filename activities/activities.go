@@ -8,6 +8,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 
 	"filippo.io/age"
 	"go.temporal.io/sdk/activity"
@@ -49,6 +50,7 @@ type Activities struct {
 	look       func(ctx context.Context, image run.Image) (imageLook, error)
 	lookup     lookup
 	pace       *pace
+	mayAnswer  time.Duration // how long a boot may still answer after SysRq
 }
 
 // New makes the activities.
@@ -56,7 +58,7 @@ func New(c Config) *Activities {
 	a := &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
 		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
-		lookup: net.DefaultResolver.LookupHost, pace: &pace{},
+		lookup: net.DefaultResolver.LookupHost, pace: &pace{}, mayAnswer: resetWithin,
 	}
 	a.look = a.lookAtImage
 	return a
