@@ -8,6 +8,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 
 	"filippo.io/age"
 	"go.temporal.io/sdk/activity"
@@ -50,6 +51,7 @@ type Activities struct {
 	lookup     lookup
 	pace       *pace
 	turns      turns
+	mayAnswer  time.Duration // how long a boot may still answer after SysRq
 }
 
 // New makes the activities.
@@ -57,7 +59,7 @@ func New(c Config) *Activities {
 	a := &Activities{
 		provider: c.Provider, dialer: c.Dialer, identities: c.Identities, http: c.HTTP,
 		record: c.Record, runEnded: c.RunEnded, sealed: c.Sealed, lotImage: c.LotImage,
-		lookup: net.DefaultResolver.LookupHost, pace: &pace{}, turns: make(turns, turnsAtOnce),
+		lookup: net.DefaultResolver.LookupHost, pace: &pace{}, turns: make(turns, turnsAtOnce), mayAnswer: resetWithin,
 	}
 	a.look = a.lookAtImage
 	return a

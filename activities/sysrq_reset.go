@@ -89,7 +89,7 @@ func (a *Activities) watchBootGo(ctx context.Context, in run.PhaseInput, confirm
 			return "another boot answers", nil
 		case alive:
 			lastSeen = time.Now()
-			if time.Since(began) > resetWithin {
+			if time.Since(began) > a.mayAnswer {
 				return "", nil
 			}
 		case time.Since(lastSeen) >= silence && confirmed:

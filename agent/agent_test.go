@@ -6,21 +6,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -31,126 +27,6 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
-
-const mib = 1 << 20
-
-// build builds the agent as it is shipped, once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ironlot-agent-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "agent")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=v0-test", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
-
-// machine is this computer as the real agent sees it: loop devices only.
-type machine struct {
-	agent, ram, boot string
-	disks            []looptest.Device
-}
-
-func newMachine(t *testing.T, disks ...looptest.Device) *machine {
-	t.Helper()
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &machine{agent: path, ram: looptest.RAMDir(t), boot: strings.TrimSpace(string(boot)), disks: disks}
-}
-
-func (m *machine) command(stdin string, args ...string) *exec.Cmd {
-	cmd := exec.Command(m.agent, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "IRONLOT_RAM_DIR="+m.ram, "IRONLOT_LOOP_DEVICES="+strings.Join(looptest.Names(m.disks...), ","))
-	return cmd
-}
-
-// ask runs the agent and gives its answer.
-func ask[T any](t *testing.T, m *machine, stdin string, args ...string) (T, error) {
-	t.Helper()
-	out, err := m.command(stdin, args...).Output()
-	var got api.Answer[T]
-	if jsonErr := json.Unmarshal(out, &got); jsonErr != nil || bytes.Count(out, []byte("\n")) != 1 {
-		t.Fatalf("agent %v answered %q (%v, %v)", args, out, jsonErr, err)
-	}
-	if (got.Error == nil) != (err == nil) {
-		t.Errorf("agent %v: exit status and answer disagree: %v, %+v", args, err, got.Error)
-	}
-	if got.Error != nil {
-		var zero T
-		return zero, got.Error.Err()
-	}
-	return *got.Value, nil
-}
-
-func (m *machine) start(t *testing.T, key string, spec api.JobSpec) (api.JobStatus, error) {
-	t.Helper()
-	request, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdin := "the sudo password\n" + api.StdinMarker + "\n" + string(request) + "\n"
-	return ask[api.JobStatus](t, m, stdin, "job", "start", "--key", key, "--boot-id", m.boot, string(spec.Kind))
-}
-
-// follow gives every line of `agent job follow` to a function and returns the
-// last one.
-func (m *machine) follow(t *testing.T, key string, each func(api.JobStatus)) api.JobStatus {
-	t.Helper()
-	cmd := m.command("", "job", "follow", "--key", key, "--boot-id", m.boot)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var last api.JobStatus
-	for d := json.NewDecoder(out); d.More(); {
-		last = api.JobStatus{}
-		if err := d.Decode(&last); err != nil {
-			t.Fatal(err)
-		}
-		if each != nil {
-			each(last)
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("follow: %v", err)
-	}
-	return last
-}
-
-// do runs a job to its end, which must be success.
-func (m *machine) do(t *testing.T, key string, spec api.JobSpec) api.JobResult {
-	t.Helper()
-	if _, err := m.start(t, key, spec); err != nil {
-		t.Fatal(err)
-	}
-	last := m.follow(t, key, nil)
-	if last.State != api.JobSucceeded || last.Result == nil {
-		t.Fatalf("job %s: %s, %+v", key, last.State, last.Error)
-	}
-	return *last.Result
-}
 
 func want(d looptest.Device) run.Disk { return run.Disk{Serial: d.Serial, Size: uint64(d.Size)} }
 
@@ -262,22 +138,6 @@ func TestInstall(t *testing.T) {
 	}
 	if err := blankAt(t, second); err != nil {
 		t.Errorf("the secondary disk: %v", err)
-	}
-}
-
-// killed reads the process ID of a job and kills it.
-func (m *machine) kill(t *testing.T, key string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(m.ram, "jobs", key, "begun"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-		t.Fatal(err)
 	}
 }
 
@@ -401,79 +261,5 @@ func TestCancel(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(m.ram, "image*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in RAM: %v, %v", left, err)
-	}
-}
-
-func TestByHand(t *testing.T) {
-	t.Parallel()
-	d := looptest.New(t, "agent-hand", 80*mib, 512)
-	looptest.Tool(t, "mkfs.ext4", "-q", "-F", "-L", "precious", d.Path)
-	m := newMachine(t, d)
-	for _, args := range [][]string{
-		{"disk-prep", "--system", d.Serial, "--dry-run"},
-		{"disk-prep", "--system", d.Serial},
-	} {
-		out, err := m.command("", args...).Output()
-		if dry := slices.Contains(args, "--dry-run"); dry != (err == nil) {
-			t.Errorf("%v: %v", args, err)
-		}
-		if !strings.Contains(string(out), "blank "+d.Serial) || !strings.Contains(string(out), "ext4 precious") {
-			t.Errorf("%v does not say what would be lost: %s", args, out)
-		}
-		if got := looptest.Tool(t, "blkid", "-p", "-o", "value", "-s", "LABEL", d.Path); got != "precious" {
-			t.Fatalf("%v erased the disk", args)
-		}
-	}
-	out, err := m.command("", "disk-prep", "--system", d.Serial, "--yes").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "blank and proved so: "+d.Serial) {
-		t.Fatalf("with --yes: %v: %s", err, out)
-	}
-	if err := blankAt(t, d); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, looptest.New(t, "agent-refuse", 16*mib, 512))
-	request := api.StdinMarker + "\n"
-	for name, tt := range map[string]struct {
-		stdin string
-		args  []string
-		class fault.Class
-	}{
-		"other boot":        {"", []string{"job", "status", "--key", "k", "--boot-id", "other"}, fault.RescueLost},
-		"other boot, reset": {"", []string{"reset", "--boot-id", "other"}, fault.RescueLost},
-		"no boot ID":        {"", []string{"job", "status", "--key", "k"}, fault.NeedsOperator},
-		"no such job":       {"", []string{"job", "follow", "--key", "k", "--boot-id", m.boot}, fault.NeedsOperator},
-		"path as key":       {"", []string{"job", "status", "--key", "../k", "--boot-id", m.boot}, fault.NeedsOperator},
-		"no marker":         {`hunter2 {"kind":"stage"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
-		"no JSON":           {request + "hunter2", []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
-		"unknown field":     {request + `{"hunter2":1}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
-		"other kind":        {request + `{"kind":"write"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
-		"empty request":     {request + `{"kind":"stage"}`, []string{"job", "start", "--key", "k", "--boot-id", m.boot, "stage"}, fault.NeedsOperator},
-		"unknown format":    {"", []string{"inspect", "-o", "json", "extra"}, fault.NeedsOperator},
-	} {
-		_, err := ask[json.RawMessage](t, m, tt.stdin, tt.args...)
-		if fault.ClassOf(err) != tt.class || err == nil {
-			t.Errorf("%s: %v, want %s", name, err, tt.class)
-		}
-		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the error quotes standard input: %v", name, err)
-		}
-	}
-	if jobs, err := filepath.Glob(filepath.Join(m.ram, "jobs", "*")); err != nil || len(jobs) > 0 {
-		t.Errorf("a refusal left a job: %v, %v", jobs, err)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, looptest.New(t, "agent-version", 16*mib, 512))
-	got, err := ask[api.Version](t, m, "", "version")
-	file, readErr := os.ReadFile(m.agent)
-	sum := sha256.Sum256(file)
-	if err != nil || readErr != nil || got.Version != "v0-test" || got.SHA256 != hex.EncodeToString(sum[:]) {
-		t.Errorf("%+v, %v, %v", got, err, readErr)
 	}
 }

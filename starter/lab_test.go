@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,9 +42,9 @@ func TestLabSaysWhatItIsAndWhatToDoNext(t *testing.T) {
 	}
 	_, err := lot.Load(filepath.Join(dir, "lot.yaml"))
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(c.err.String(), "firmware:") }, time.Minute, 10*time.Millisecond, "the consoles are shown")
 	require.Equal(t, exitOK, stop())
 	require.NoDirExists(t, filepath.Join(dir, "machines"))
-	require.Contains(t, c.err.String(), "firmware:", "the consoles are shown")
 }
 
 func TestLabAsJSON(t *testing.T) {

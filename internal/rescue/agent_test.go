@@ -2,6 +2,7 @@ package rescue_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/rescue"
+	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
 )
 
 func TestTheAgentIsUploadedOnce(t *testing.T) {
@@ -139,4 +141,21 @@ func TestRootNeedsNoSudo(t *testing.T) {
 	_, err := s.Inspect(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, strings.Join(b.commands(), "\n"), "sudo")
+}
+
+// TestAnAgentReplacedUnderTheWorker: a worker brings the agent that it was
+// started with, and no other one.
+func TestAnAgentReplacedUnderTheWorker(t *testing.T) {
+	t.Parallel()
+	var started rescue.Binary
+	b := newBench(t)
+	b.dialer = rescuetest.Dialer(t, func(o *rescue.Options) { started = o.Agents["amd64"] })
+	b.bootRescue(t)
+	other := strings.Repeat("no agent ", int(started.Size)/len("no agent "))
+	write(t, started.Path, other)
+	err := b.connect(t, b.target()).EnsureAgent(t.Context())
+	require.EqualError(t, err, fmt.Sprintf("the agent at %s:2222 has digest %.12s after the upload, not %.12s; "+
+		"restart the worker if its agent file was replaced, else make room in the rescue system's RAM or boot rescue again",
+		b.machine.Address(), fmt.Sprintf("%x", sha256.Sum256([]byte(other))), started.SHA256))
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }

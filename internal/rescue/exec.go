@@ -115,7 +115,7 @@ func (s *Session) execNow(c command, channel chan<- *ssh.Session) error {
 		}
 		stdin.Close()
 	}()
-	lineErr := eachLine(stdout, c.onLine)
+	lineErr := s.eachLine(c, stdout)
 	if lineErr != nil {
 		_ = session.Close()
 	}
@@ -143,16 +143,16 @@ func (s *Session) ended(c command, err error, stderr string) error {
 	}
 }
 
-func eachLine(r io.Reader, onLine func([]byte) error) error {
+func (s *Session) eachLine(c command, r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for lines.Scan() {
-		if err := onLine(lines.Bytes()); err != nil {
+		if err := c.onLine(lines.Bytes()); err != nil {
 			return err
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fault.Operator("check what answers there", "the remote command sent a line of more than %d bytes", maxLine)
+		return fault.Operator("check what answers there", "%s at %s sent a line of more than %d bytes", c.name, s.target.addr(), maxLine)
 	}
 	return nil // a broken connection shows in the wait for the command
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -83,6 +84,7 @@ func TestKeys(t *testing.T) {
 		"public":    {rescue.Options{KeyFile: file("key.pub", []byte(public))}, "not the .pub file"},
 		"no agent":  {rescue.Options{AgentSocket: filepath.Join(dir, "none.sock")}, "cannot reach the SSH agent"},
 		"no key":    {rescue.Options{AgentSocket: serveAgent(t, agent.NewKeyring())}, "holds no key"},
+		"deaf":      {rescue.Options{AgentSocket: serveAgent(t, deafAgent{})}, "the SSH agent does not list its keys: agent: failed to list keys; check the agent with `ssh-add -l`"},
 	} {
 		_, err := rescue.NewDialer(c.options)
 		require.ErrorContains(t, err, c.says, name)
@@ -90,6 +92,11 @@ func TestKeys(t *testing.T) {
 		require.NotContains(t, err.Error(), "PRIVATE KEY", name)
 	}
 }
+
+// deafAgent is an SSH agent that refuses to tell its keys.
+type deafAgent struct{ agent.Agent }
+
+func (deafAgent) List() ([]*agent.Key, error) { return nil, errors.New("it is locked") }
 
 func write(t *testing.T, path, content string) {
 	t.Helper()

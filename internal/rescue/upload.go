@@ -99,7 +99,7 @@ func (s *Session) verifyAs(ctx context.Context, c command, want Binary) error {
 		return err
 	}
 	if got.SHA256 != want.SHA256 {
-		return fault.Operator("make room in the rescue system's RAM, or boot rescue again",
+		return fault.Operator("restart the worker if its agent file was replaced, else make room in the rescue system's RAM or boot rescue again",
 			"the agent at %s has digest %.12s after the upload, not %.12s", s.target.addr(), got.SHA256, want.SHA256)
 	}
 	return nil

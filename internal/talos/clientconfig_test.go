@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/siderolabs/crypto/x509"
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
 	"github.com/siderolabs/talos/pkg/machinery/role"
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +80,26 @@ func TestTalosconfigMistakes(t *testing.T) {
 		require.Equal(t, fault.NeedsOperator, fault.ClassOf(err), name)
 		require.NotContains(t, err.Error(), good.Contexts["lab"].Key[40:80], name)
 	}
+}
+
+func TestExpiredTalosconfig(t *testing.T) {
+	t.Parallel()
+	cfg, err := configloader.NewFromBytes(cluster(t).ControlPlane)
+	require.NoError(t, err)
+	authority, err := x509.NewCertificateAuthorityFromCertificateAndKey(cfg.Machine().Security().IssuingCA())
+	require.NoError(t, err)
+	pair, err := x509.NewKeyPair(authority, x509.NotAfter(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)))
+	require.NoError(t, err)
+	old, err := clientconfig.FromBytes(cluster(t).Talosconfig)
+	require.NoError(t, err)
+	old.Contexts["lab"].Crt = base64.StdEncoding.EncodeToString(pair.CrtPEM)
+	old.Contexts["lab"].Key = base64.StdEncoding.EncodeToString(pair.KeyPEM)
+	data, err := old.Bytes()
+	require.NoError(t, err)
+	_, err = talos.ParseTalosconfig(data, "")
+	require.EqualError(t, err, `talosconfig context "lab": the client certificate expired at 2020-01-02T03:04:05Z; `+
+		"make a new one with `talosctl config new` or `talosctl gen config`")
+	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }
 
 func TestBrokenTalosconfigQuotesNoKey(t *testing.T) {

@@ -22,6 +22,8 @@ type Host struct {
 	Disks []*Disk
 	// Inventory is what System answers.
 	Inventory api.Inventory
+	// Blind fails System and Topology.
+	Blind error
 	// Free answers RAMFree; nil means 1 TiB.
 	Free func() (uint64, error)
 	// Tool runs what Run is asked for; nil means that no tool is installed.
@@ -56,7 +58,7 @@ func New(t testing.TB, disks ...*Disk) *Host {
 func (h *Host) BootID() (string, error) { return h.Boot, nil }
 
 // System answers Inventory.
-func (h *Host) System(context.Context) (api.Inventory, error) { return h.Inventory, nil }
+func (h *Host) System(context.Context) (api.Inventory, error) { return h.Inventory, h.Blind }
 
 // Topology lists the disks.
 func (h *Host) Topology(context.Context) ([]api.Disk, error) {
@@ -64,7 +66,7 @@ func (h *Host) Topology(context.Context) ([]api.Disk, error) {
 	for _, d := range h.Disks {
 		all = append(all, d.Info)
 	}
-	return all, nil
+	return all, h.Blind
 }
 
 // OpenDisk opens a disk; a held one cannot be opened to write.

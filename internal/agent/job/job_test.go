@@ -2,8 +2,6 @@ package job_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -211,21 +209,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestASignalIsNoWish: a system that shuts down stops jobs as well, and their
-// runs go on.
-func TestASignalIsNoWish(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, quick)
-	ctx, signal := context.WithCancelCause(t.Context())
-	status, err := l.jobs.Do(ctx, "k", stageSpec(), func(ctx context.Context, h host.Host, spec api.JobSpec, rep report.Reporter) (api.JobResult, error) {
-		signal(errors.New("terminated"))
-		return blocking(nil)(ctx, h, spec, rep)
-	})
-	if err == nil || status.State != api.JobCanceled || status.Error.Class != fault.Transient || !strings.Contains(status.Error.Message, "terminated") {
-		t.Errorf("%+v, %v", status, err)
-	}
-}
-
 func TestDoAndIdle(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, quick)
@@ -244,113 +227,6 @@ func TestDoAndIdle(t *testing.T) {
 	if err := l.jobs.Idle(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestOtherBoot(t *testing.T) {
-	t.Parallel()
-	h := hosttest.New(t)
-	_, err := job.Open(h, "another")
-	if fault.ClassOf(err) != fault.RescueLost {
-		t.Errorf("another boot: %v", err)
-	}
-}
-
-func TestForeignDirectory(t *testing.T) {
-	t.Parallel()
-	h := hosttest.New(t)
-	dir := h.RAMDir()
-	if err := errors.Join(os.Remove(dir), os.Symlink("/", dir)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := job.Open(h, h.Boot); fault.ClassOf(err) != fault.NeedsOperator {
-		t.Errorf("a link instead of the directory: %v", err)
-	}
-}
-
-func TestKeysAndSpecs(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, quick)
-	for _, key := range []string{"", ".", "..", "../x", "a/b", "a b", "a\nb", "-a", ".a", "ä", strings.Repeat("k", 129)} {
-		if _, err := l.jobs.Start(t.Context(), key, stageSpec()); fault.ClassOf(err) != fault.NeedsOperator {
-			t.Errorf("key %q: %v", key, err)
-		}
-		if _, err := l.jobs.Status(t.Context(), key); fault.ClassOf(err) != fault.NeedsOperator {
-			t.Errorf("status of key %q: %v", key, err)
-		}
-	}
-	for _, spec := range []api.JobSpec{
-		{}, {Kind: "dance"}, {Kind: api.Stage}, {Kind: api.Write, Stage: &api.StageSpec{}},
-		{Kind: api.Stage, Stage: &api.StageSpec{}, Write: &api.WriteSpec{}},
-	} {
-		if _, err := l.jobs.Start(t.Context(), "k", spec); fault.ClassOf(err) != fault.NeedsOperator {
-			t.Errorf("spec %+v: %v", spec, err)
-		}
-	}
-	for name, call := range map[string]func() error{
-		"status": func() error { _, err := l.jobs.Status(t.Context(), "none"); return err },
-		"cancel": func() error { _, err := l.jobs.Cancel(t.Context(), "none"); return err },
-		"follow": func() error {
-			return l.jobs.Follow(t.Context(), "none", func(api.JobStatus) error { return nil })
-		},
-		"run": func() error { return l.jobs.Run(t.Context(), "none", quick) },
-	} {
-		if err := call(); fault.ClassOf(err) != fault.NeedsOperator || !strings.Contains(err.Error(), `no job "none"`) {
-			t.Errorf("%s of no job: %v", name, err)
-		}
-	}
-	if l.starts.Load() != 0 {
-		t.Error("something was started")
-	}
-}
-
-func TestSpawnFails(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, quick)
-	works := l.Start
-	l.Start = func(...string) error { return errors.New("no room") }
-	if _, err := l.jobs.Start(t.Context(), "k", stageSpec()); fault.ClassOf(err) != fault.Transient || !strings.Contains(err.Error(), "no room") {
-		t.Fatalf("%v", err)
-	}
-	l.Start = works
-	if status, err := l.jobs.Start(t.Context(), "k", stageSpec()); err != nil || status.Attached {
-		t.Errorf("the key is burnt: %+v, %v", status, err)
-	}
-	follow(t, l.jobs, "k")
-}
-
-// TestLost leaves what a killed job leaves: a status that says running, and
-// no lock. A new key is free to start.
-func TestLost(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, quick)
-	dir := filepath.Join(l.RAMDir(), "jobs", "dead")
-	spec, _ := json.Marshal(stageSpec())
-	running, _ := json.Marshal(api.JobStatus{Key: "dead", Kind: api.Stage, State: api.JobRunning, BootID: l.Boot, Started: time.Now()})
-	err := errors.Join(os.Mkdir(dir, 0o700),
-		os.WriteFile(filepath.Join(dir, "spec"), spec, 0o600),
-		os.WriteFile(filepath.Join(dir, "begun"), nil, 0o600),
-		os.WriteFile(filepath.Join(dir, "status"), running, 0o600),
-		os.WriteFile(filepath.Join(dir, "log"), []byte(`{"event":"did","text":"whole"}`+"\n"+`{"event":"did","te`), 0o600),
-		os.WriteFile(filepath.Join(l.RAMDir(), "lock"), []byte("dead"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		status, err := l.jobs.Start(t.Context(), "dead", stageSpec())
-		if err != nil || status.State != api.JobLost || status.Error == nil || len(status.Log) != 1 {
-			t.Fatalf("lost: %+v, %v", status, err)
-		}
-	}
-	if all := follow(t, l.jobs, "dead"); all[len(all)-1].State != api.JobLost {
-		t.Errorf("followed: %+v", all)
-	}
-	if err := l.jobs.Run(t.Context(), "dead", quick); err == nil {
-		t.Error("a key ran twice")
-	}
-	if _, err := l.jobs.Start(t.Context(), "next", stageSpec()); err != nil {
-		t.Error(err)
-	}
-	follow(t, l.jobs, "next")
 }
 
 // TestEndIsSeenAtOnce measures what an activity waits for nothing.

@@ -53,8 +53,11 @@ func (j *Jobs) Start(ctx context.Context, key string, spec api.JobSpec) (api.Job
 
 func (j *Jobs) starting(ctx context.Context) (*lock, error) {
 	l, err := takeLock(ctx, j.startLock(), 2*beginWait)
-	if err != nil {
+	switch {
+	case errors.Is(err, errHeld):
 		return nil, fault.Retry("another call is starting a job: %w", err)
+	case err != nil:
+		return nil, fault.Retry("the lock for starting a job cannot be taken: %w", err)
 	}
 	return l, nil
 }

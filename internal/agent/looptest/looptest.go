@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package looptest gives tests real block devices: loop devices over sparse
-// files in RAM. It needs root; elsewhere tests are skipped, and fail where
-// CI=true says that they must not be.
+// Package looptest gives tests real block devices, loop devices over sparse
+// files in RAM, and filesystems in RAM that are soon full. Both need root;
+// elsewhere tests are skipped, and fail where CI=true says that they must not
+// be.
 package looptest
 
 import (
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ironlot/ironlot/internal/agent/host/linux"
 	"github.com/ironlot/ironlot/internal/testenv"
@@ -65,6 +68,21 @@ func RAMDir(t testing.TB) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
+}
+
+// SmallRAM makes a directory a filesystem in RAM of its own, with the options
+// of tmpfs(5), such as "size=1m" and "nr_inodes=3". Where nothing can be
+// mounted the test is skipped.
+func SmallRAM(t testing.TB, dir, options string) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		skip(t, "no filesystem can be mounted: "+err.Error())
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("umount %s: %v", dir, err)
+		}
+	})
 }
 
 // Names lists the kernel names.

@@ -3,6 +3,7 @@ package write_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -38,10 +39,18 @@ func TestRefused(t *testing.T) {
 		}, fault.NeedsOperator, "in use by md md127 (on sda2)"},
 		"read-only": {func(_ *testing.T, _ *hosttest.Host, d *hosttest.Disk, _ *api.WriteSpec) {
 			d.Info.ReadOnly = true
-		}, fault.NeedsOperator, ""},
+		}, fault.NeedsOperator, "now sda (read-only) cannot be used"},
 		"4Kn": {func(_ *testing.T, _ *hosttest.Host, d *hosttest.Disk, _ *api.WriteSpec) {
 			d.Info.SectorSize = 4096
 		}, fault.NeedsOperator, "sectors of 4096 bytes and the image's partition table counts in sectors of 512 bytes"},
+		"no list of disks": {func(_ *testing.T, h *hosttest.Host, _ *hosttest.Disk, _ *api.WriteSpec) {
+			h.Blind = syscall.EIO
+		}, fault.Transient, "the machine's disks cannot be listed: input/output error"},
+		"gone since": {func(t *testing.T, _ *hosttest.Host, d *hosttest.Disk, _ *api.WriteSpec) {
+			if err := os.Remove(d.Path()); err != nil {
+				t.Fatal(err)
+			}
+		}, fault.Transient, "disk sda (serial S1) cannot be opened: "},
 		"another serial": {func(_ *testing.T, _ *hosttest.Host, _ *hosttest.Disk, spec *api.WriteSpec) {
 			spec.System.Serial = "S9"
 		}, fault.NeedsOperator, "not in the machine"},

@@ -39,8 +39,6 @@ func refuse(d api.Disk, src *staged) error {
 	switch {
 	case len(d.Holders) > 0:
 		return fault.Operator(prepAgain, "%s is in use by %s", name, holders(d.Holders))
-	case d.ReadOnly:
-		return fault.Operator("choose another system disk", "%s is read-only", name)
 	case d.Size < minDisk || d.Size < uint64(src.size):
 		return fault.Operator("choose a larger system disk", "%s has %d bytes and the image needs %d", name, d.Size, max(src.size, minDisk))
 	case d.SectorSize != src.layout.SectorSize:

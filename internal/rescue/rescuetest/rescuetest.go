@@ -44,7 +44,7 @@ func Machine(t *testing.T, change ...func(*simulated.Options)) *simulated.Machin
 }
 
 // Dialer logs in with a key of its own, and brings an agent.
-func Dialer(t *testing.T) *rescue.Dialer {
+func Dialer(t *testing.T, change ...func(*rescue.Options)) *rescue.Dialer {
 	t.Helper()
 	dir := t.TempDir()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -56,7 +56,11 @@ func Dialer(t *testing.T) *rescue.Dialer {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent-linux-amd64"), []byte(strings.Repeat("an agent ", 100_000)), 0o600))
 	agents, err := rescue.FindAgents(dir)
 	require.NoError(t, err)
-	dialer, err := rescue.NewDialer(rescue.Options{KeyFile: key, Agents: agents})
+	options := rescue.Options{KeyFile: key, Agents: agents}
+	for _, c := range change {
+		c(&options)
+	}
+	dialer, err := rescue.NewDialer(options)
 	require.NoError(t, err)
 	return dialer
 }
