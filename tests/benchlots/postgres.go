@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func findPostgres(root string) (string, error) {
 			version, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(filepath.Dir(path))), 64) // 0 is the oldest
 			return version
 		}
-		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return int(major(a) - major(b)) })), nil
+		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(major(a), major(b)) })), nil
 	}
 	path, err := exec.LookPath("initdb")
 	if err != nil {
