@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,25 +59,31 @@ func memoryOf(pid int, file, key string) (int64, error) {
 }
 
 // family is what a process and its children use, those that have ended
-// included: processor time in seconds, and bytes of memory. What several share
-// counts once, each has its part of it (Pss, proc_pid_smaps(5)).
-func family(pid int) (cpu float64, memory int64, err error) {
+// included: processor time in seconds, and, where it is asked for, bytes of
+// memory. What several share counts once, each has its part of it (Pss,
+// proc_pid_smaps(5)).
+func family(pid int, memory bool) (cpu float64, bytes int64, err error) {
 	head, err := timesOf(pid)
 	if err != nil {
 		return 0, 0, err
 	}
 	cpu = head.own + head.reaped
-	if memory, err = memoryOf(pid, "smaps_rollup", "Pss:"); err != nil {
-		return 0, 0, err
-	}
+	members := []int{pid}
 	for _, child := range children(pid) {
-		t, timesErr := timesOf(child)
-		pss, memoryErr := memoryOf(child, "smaps_rollup", "Pss:")
-		if errors.Join(timesErr, memoryErr) == nil { // else it has just ended
-			cpu, memory = cpu+t.own+t.reaped, memory+pss
+		if t, err := timesOf(child); err == nil { // else it has just ended
+			cpu += t.own + t.reaped
+			members = append(members, child)
 		}
 	}
-	return cpu, memory, nil
+	for _, member := range members {
+		if !memory {
+			break
+		}
+		if pss, err := memoryOf(member, "smaps_rollup", "Pss:"); err == nil { // as above
+			bytes += pss
+		}
+	}
+	return cpu, bytes, nil
 }
 
 func children(pid int) []int {

@@ -115,7 +115,7 @@ func TestFamily(t *testing.T) {
 	alone, err := timesOf(cmd.Process.Pid)
 	require.NoError(t, err)
 	require.Len(t, children(cmd.Process.Pid), 1)
-	running, memory, err := family(cmd.Process.Pid)
+	running, memory, err := family(cmd.Process.Pid, true)
 	require.NoError(t, err)
 	require.Greater(t, running, alone.own+alone.reaped)
 	own, err := memoryOf(cmd.Process.Pid, "smaps_rollup", "Pss:")
@@ -126,7 +126,8 @@ func TestFamily(t *testing.T) {
 	require.NoError(t, err)
 	next()
 	require.Empty(t, children(cmd.Process.Pid))
-	ended, _, err := family(cmd.Process.Pid)
+	ended, memory, err := family(cmd.Process.Pid, false)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, ended, running)
+	require.Zero(t, memory, "it was not asked for")
 }
