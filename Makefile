@@ -8,7 +8,7 @@ TESTFLAGS ?= -race -timeout 15m
 TESTTMP   := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .DEFAULT_GOAL := build
-.PHONY: bench-lots bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal tools test test-fast lint demo fuzz clean
+.PHONY: bench-lots bench-write chaos test-crash lab-talosinit test-qemu demo-qemu histories help build agent temporal temporal-server tools test test-fast lint demo fuzz clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ agent: ## Build the agent for the machines' architectures
 temporal: ## Build Temporal's dev server with its Web UI (about 5 minutes cold)
 	@echo "building Temporal's dev server: about 5 minutes the first time"
 	$(GO) -C tools build -o ../$(BIN)/temporal github.com/temporalio/cli/cmd/temporal
+
+temporal-server: ## Build Temporal's server and schema tool, for bench-lots on PostgreSQL
+	$(GO) -C tools build -o ../$(BIN)/temporal-server go.temporal.io/server/cmd/server
+	$(GO) -C tools build -o ../$(BIN)/temporal-sql-tool go.temporal.io/server/cmd/tools/sql
 
 test: build temporal ## Run all tests
 	TMPDIR=$(TESTTMP) $(GO) test $(TESTFLAGS) $$($(GO) list ./... | grep -vE '/tests(/crash|/chaos)?$$')
@@ -59,7 +63,7 @@ bench-write: agent lab-talosinit ## Measure staging and writing against curl, zs
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/bench ./tests/bench
 	$(BIN)/bench $(BENCHFLAGS)
 
-bench-lots: build temporal ## Measure whole lots of simulated machines: makespan, idle time, memory, history (BENCHFLAGS)
+bench-lots: build temporal $(if $(findstring postgres,$(BENCHFLAGS)),temporal-server) ## Measure whole lots of simulated machines: makespan, idle time, memory, history (BENCHFLAGS)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/benchlots ./tests/benchlots
 	$(BIN)/benchlots $(BENCHFLAGS)
 

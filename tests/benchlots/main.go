@@ -28,7 +28,9 @@ type options struct {
 	spread      float64
 	seed        uint64
 	rate        float64 // of the worker's provider activities, a second; 0: its default
-	bin         string  // holds starter, worker, temporal and the agents
+	server      string  // Temporal's store: sqlite or postgres
+	shards      int     // history shards of the server on PostgreSQL
+	bin         string  // holds starter, worker, Temporal's programs and the agents
 	dir         string  // for the machines' disks
 	json        string  // file for the results; may be empty
 	profile     string  // file for the lab's CPU profile; may be empty
@@ -44,6 +46,8 @@ func main() {
 	flag.Float64Var(&o.spread, "spread", 0.2, "how much machines differ")
 	flag.Uint64Var(&o.seed, "seed", 1, "of how much each machine differs")
 	flag.Float64Var(&o.rate, "provider-rate", 0, "the worker's flag of that name; 0 leaves it out")
+	flag.StringVar(&o.server, "server", "sqlite", "Temporal's `store`: sqlite, as starter up has it, or postgres")
+	flag.IntVar(&o.shards, "shards", 4, "history shards of the server on PostgreSQL")
 	flag.StringVar(&o.bin, "bin", "bin", "where the programs are")
 	flag.StringVar(&o.dir, "dir", "/dev/shm", "for the machines' disks, some 10 MB a machine")
 	flag.StringVar(&o.json, "json", "", "`file` for the results")

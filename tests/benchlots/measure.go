@@ -10,20 +10,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-	"go.uber.org/zap"
 
-	"github.com/ironlot/ironlot/internal/devserver"
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
-	"github.com/ironlot/ironlot/internal/logging"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
 	"github.com/ironlot/ironlot/internal/testenv"
@@ -39,7 +37,8 @@ type site struct {
 	disks    string // the lab's directory
 	watched  *fleet
 	lab      *lab.Fleet
-	temporal *devserver.Server
+	temporal *server
+	server   string // its name
 	client   client.Client
 	env      []string // of the starter and the worker
 }
@@ -47,6 +46,10 @@ type site struct {
 // measure runs a lot to its end and reads from it what is to be told.
 func measure(ctx context.Context, o options) (_ *result, err error) {
 	s := &site{o: o}
+	start, err := o.temporal()
+	if err != nil {
+		return nil, err
+	}
 	if s.state, err = os.MkdirTemp("", "ironlot-benchlots-"); err != nil {
 		return nil, err
 	}
@@ -68,11 +71,11 @@ func measure(ctx context.Context, o options) (_ *result, err error) {
 		return nil, err
 	}
 	defer func() { cancel(); err = errors.Join(err, s.lab.Close()) }()
-	if err := s.startTemporal(ctx); err != nil {
+	if err := s.startTemporal(ctx, start); err != nil {
 		return nil, err
 	}
-	defer func() { s.client.Close(); err = errors.Join(err, s.temporal.Stop()) }()
-	r := &result{Nodes: o.nodes, MachineSeconds: o.machineTime.Seconds(), Spread: o.spread, Seed: o.seed, ProviderRate: o.rate, Cores: runtime.NumCPU(), LoadBefore: load()}
+	defer func() { s.client.Close(); err = errors.Join(err, s.temporal.stop()) }()
+	r := &result{Server: s.server, Nodes: o.nodes, MachineSeconds: o.machineTime.Seconds(), Spread: o.spread, Seed: o.seed, ProviderRate: o.rate, Cores: runtime.NumCPU(), LoadBefore: load()}
 	if err := s.provision(ctx, r); err != nil {
 		return nil, fmt.Errorf("%w; see the logs in %s with -keep", err, s.state)
 	}
@@ -104,26 +107,6 @@ func (s *site) startLab(ctx context.Context) error {
 	return nil
 }
 
-// startTemporal starts the server as `starter up` does.
-func (s *site) startTemporal(ctx context.Context) error {
-	binary, err := filepath.Abs(filepath.Join(s.o.bin, "temporal"))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	log := logging.Temporal(zap.NewNop())
-	s.temporal, err = devserver.Start(ctx, devserver.Options{
-		Binary: binary, Database: filepath.Join(s.state, "temporal.db"), LogFile: filepath.Join(s.state, "temporal.log"),
-		Port: testenv.Port(), UIPort: testenv.Port(), Logger: log,
-	})
-	if err != nil {
-		return err
-	}
-	s.client, err = client.DialContext(ctx, client.Options{HostPort: s.temporal.Address(), Logger: log})
-	return err
-}
-
 // provision runs the worker and `starter provision`, and watches both.
 func (s *site) provision(ctx context.Context, r *result) error {
 	dir := filepath.Join(s.state, "home")
@@ -134,7 +117,7 @@ func (s *site) provision(ctx context.Context, r *result) error {
 	if _, err := seal.LoadOrCreateIdentity(h.IdentityFile()); err != nil {
 		return err
 	}
-	s.env = append(s.lab.Environment(), "HOME="+s.state, "PATH="+os.Getenv("PATH"), home.EnvHome+"="+dir, "TEMPORAL_ADDRESS="+s.temporal.Address())
+	s.env = append(s.lab.Environment(), "HOME="+s.state, "PATH="+os.Getenv("PATH"), home.EnvHome+"="+dir, "TEMPORAL_ADDRESS="+s.temporal.address)
 	args := []string{"--agents", s.o.bin}
 	if s.o.rate > 0 {
 		args = append(args, "--provider-rate", strconv.FormatFloat(s.o.rate, 'f', -1, 64))
@@ -153,10 +136,8 @@ func (s *site) provision(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.Processes = []*process{
-		{Name: "worker", pid: worker.Process.Pid}, {Name: "Temporal's server", pid: s.temporal.PID()},
-		{Name: "starter", pid: starter.Process.Pid}, {Name: "the lab and its machines", pid: os.Getpid()},
-	}
+	r.Processes = slices.Concat([]*process{{Name: "worker", pid: worker.Process.Pid}}, s.temporal.processes,
+		[]*process{{Name: "starter", pid: starter.Process.Pid}, {Name: "the lab and its machines", pid: os.Getpid()}})
 	sampling, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { sampleAll(sampling, r.Processes) })

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,12 +17,13 @@ import (
 type process struct {
 	Name    string  `json:"name"`
 	CPU     float64 `json:"cpuSeconds"`
-	PeakRSS int64   `json:"peakRSSBytes"`
+	PeakRSS int64   `json:"peakRSSBytes"` // of one that forks: the largest sum of their shares, see family
 	// Quiet is its use of a core while every machine boots into rescue and
 	// nothing is to be done; negative when there was no such time.
 	Quiet float64 `json:"quietCores"`
 
 	pid     int
+	forks   bool // its children are measured with it
 	samples []sample
 }
 
@@ -34,28 +34,27 @@ type sample struct {
 
 // look takes a sample. A process that has ended keeps its last one.
 func (p *process) look() {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	cpu, memory, err := p.use()
 	if err != nil {
 		return
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	p.CPU, p.PeakRSS = cpu, max(p.PeakRSS, memory)
+	p.samples = append(p.samples, sample{time.Now(), cpu})
+}
+
+// use is the process's processor time so far, in seconds, and its memory in
+// bytes.
+func (p *process) use() (cpu float64, memory int64, err error) {
+	if p.forks {
+		const every = 10 // looks; the kernel walks all of their pages
+		return family(p.pid, len(p.samples)%every == 0)
+	}
+	t, err := timesOf(p.pid)
 	if err != nil {
-		return
+		return 0, 0, err
 	}
-	// The name in parentheses may hold anything; utime and stime are the 12th
-	// and 13th fields behind it (proc_pid_stat(5)).
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const ticks = 100 // a second; the same on every Linux
-	user, _ := strconv.ParseFloat(fields[11], 64)
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	p.CPU = (user + system) / ticks
-	p.samples = append(p.samples, sample{time.Now(), p.CPU})
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			p.PeakRSS = max(p.PeakRSS, kib<<10)
-		}
-	}
+	memory, err = memoryOf(p.pid, "status", "VmHWM:")
+	return t.own, memory, err
 }
 
 // between is the process's use of cores from one time to another, -1 when
@@ -95,19 +94,29 @@ func sampleAll(ctx context.Context, all []*process) {
 // spawn starts a program with an environment of its own. Its output goes to a
 // file; it dies with this process.
 func spawn(name, logFile string, env []string, args ...string) (*exec.Cmd, error) {
-	log, err := os.Create(logFile)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd, cmd.Start()
+	cmd.Env = env
+	return cmd, launch(cmd, logFile)
+}
+
+// launch starts a command whose output goes to a file; it dies with this
+// process.
+func launch(cmd *exec.Cmd, logFile string) error {
+	log, err := os.Create(logFile)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd.Start()
 }
 
 // load is the load average of the last minute.

@@ -13,6 +13,7 @@ import (
 
 // result is what was measured.
 type result struct {
+	Server         string  `json:"server"` // Temporal's, and its store
 	Nodes          int     `json:"nodes"`
 	MachineSeconds float64 `json:"machineSeconds"`
 	Spread         float64 `json:"spread"`
@@ -97,8 +98,8 @@ func (r *result) judge(machines []*machine) {
 
 // print tells a person.
 func (r *result) print(out io.Writer) {
-	fmt.Fprintf(out, "%d simulated nodes, %.0f s of machine time each ±%.0f %% (seed %d), %d cores, load %.1f before and %.1f after.\n\n",
-		r.Nodes, r.MachineSeconds, 100*r.Spread, r.Seed, r.Cores, r.LoadBefore, r.LoadAfter)
+	fmt.Fprintf(out, "%d simulated nodes, %.0f s of machine time each ±%.0f %% (seed %d), %d cores, load %.1f before and %.1f after.\n%s.\n\n",
+		r.Nodes, r.MachineSeconds, 100*r.Spread, r.Seed, r.Cores, r.LoadBefore, r.LoadAfter, r.Server)
 	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	t.row("makespan", fmt.Sprintf("%.1f s", r.MakespanSeconds), fmt.Sprintf("%.3f × the %.1f s of the slowest machine alone", r.Ratio, r.AloneSeconds))
 	t.row("starter provision", fmt.Sprintf("%.1f s", r.StarterSeconds), "with rendering and sealing the configs")
