@@ -113,7 +113,7 @@ func (t *production) start(ctx context.Context, binary, state, socket string, sh
 		return err
 	}
 	t.cmd = exec.Command(binary, "--root", state, "--config", ".", "--env", "bench", "--allow-no-auth", "start")
-	t.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	t.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), devserver.Collector}
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is the benchmark's
 	if err := launch(t.cmd, t.logFile); err != nil {
 		return err

@@ -62,10 +62,9 @@ dynamicConfigClient: {filepath: {{printf "%q" .Dynamic}}, pollInterval: 1m}
 
 // dynamicSettings are those that `starter up` has: built into the dev server of
 // Temporal's CLI 1.5.1 (temporalcli/commands.server.go and
-// temporalcli/devserver/server.go), and what package devserver adds.
+// temporalcli/devserver/server.go), and what package devserver adds or changes.
 func dynamicSettings() string {
 	all := append([]string{
-		"system.forceSearchAttributesCacheRefreshOnRead=true",
 		"frontend.persistenceMaxQPS=10000",
 		"history.persistenceMaxQPS=45000",
 		"history.hostLevelCacheMaxSize=8096",
