@@ -36,7 +36,7 @@ func exitCodes() string {
 		{exitOK, "done; of a lot that was followed: all nodes are Ready"},
 		{exitFailed, "an unexpected error"},
 		{exitRefused, "refused: the input, a setting or the request makes no sense; nothing was touched"},
-		{exitStuck, "some nodes are stuck and wait for retry or abort"},
+		{exitStuck, "some nodes are stuck and wait for retry or abort, or the lot waits for resume"},
 		{exitAborted, "no node is stuck, but some were aborted or refused"},
 		{exitUnreachable, "Temporal does not answer"},
 		{exitInterrupted, "interrupted (Ctrl-C); the runs go on"},
@@ -99,7 +99,8 @@ func isNoNamespace(err error) bool {
 }
 
 // outcome is how a lot's nodes stand, as an exit code. A node that still
-// works is no failure.
+// works is no failure; one that is queued, in a lot that goes no further by
+// itself, waits for a person.
 func outcome(l track.Lot) error {
 	code := exitOK
 	for _, n := range l.Nodes {
@@ -108,7 +109,11 @@ func outcome(l track.Lot) error {
 			return &exitError{code: exitStuck}
 		case run.Aborted, run.Refused:
 			code = exitAborted
-		case run.Queued, run.Running, run.Ready: // no failure
+		case run.Queued:
+			if l.Held != "" && l.Settled() {
+				return &exitError{code: exitStuck}
+			}
+		case run.Running, run.Ready: // no failure
 		}
 	}
 	if code == exitOK {

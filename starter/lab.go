@@ -182,6 +182,17 @@ func (c *consoles) line(s string) {
 
 // complete turns flags into options.
 func (f *labFlags) complete(a *app) (lab.Options, error) {
+	for _, given := range []struct {
+		flag string
+		is   float64
+	}{
+		{"--servers", float64(f.options.Servers)}, {"--speed", f.options.Speed}, {"--disk-size", float64(f.diskMiB)},
+		{"--image-size", float64(f.imageMiB)}, {"--api-port", float64(f.options.APIPort)}, {"--image-port", float64(f.options.ImagePort)},
+	} {
+		if given.is == 0 {
+			return lab.Options{}, refuse("give a number above 0, or leave it out", "a lab with %s 0 cannot be", given.flag)
+		}
+	}
 	o := f.options
 	if f.machines == machinesQEMU && f.imageMiB < qemu.MinImage/layout.MiB {
 		f.imageMiB = qemu.MinImage / layout.MiB // room for a kernel

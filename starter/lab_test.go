@@ -86,6 +86,8 @@ func TestLabRefuses(t *testing.T) {
 		"no fault":         {"--fault", "meteor"},
 		"not there":        {"--fault", "slow-disk@9"},
 		"1 to 1000":        {"--servers", "1001"},
+		"with --servers 0": {"--servers", "0"},
+		"with --speed 0":   {"--speed", "0"},
 		"not a lab's":      {"--dir", foreign},
 		"image format":     {"--image-format", "7z"},
 		"cannot deliver":   {"--delivered", "windows"},

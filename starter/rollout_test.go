@@ -46,7 +46,7 @@ func testRollout(t *testing.T, c *cluster, s *script) {
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("retry", lot, "node-2"), k.err)
 	k = k.again()
-	require.Equal(t, exitOK, k.starter("status", lot, "--watch"), k.err)
+	require.Equal(t, exitStuck, k.starter("status", lot, "--watch"), "a paused lot waits for a person")
 	require.Contains(t, k.out.String(), "lot stuck-rollout: 2 of 4 nodes Ready (2 ready, 2 queued)")
 	require.Contains(t, k.out.String(), "do not start: lunch")
 	k = k.again()
