@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // Retention is how long the history of a run is kept after its end.
@@ -38,7 +40,7 @@ func Prepare(ctx context.Context, c client.Client, namespace string) error {
 }
 
 // AddAttributes adds the search attributes that a namespace lacks, and
-// nothing when it has them all.
+// nothing when it has them all. Once it returns runs can be started with them.
 func AddAttributes(ctx context.Context, c client.Client, namespace string) error {
 	have, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
@@ -55,7 +57,7 @@ func AddAttributes(ctx context.Context, c client.Client, namespace string) error
 		}
 	}
 	if len(missing) == 0 {
-		return nil
+		return known(ctx, c, namespace) // another worker may have added them just now
 	}
 	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: missing,
@@ -63,7 +65,32 @@ func AddAttributes(ctx context.Context, c client.Client, namespace string) error
 	if exists := new(serviceerror.AlreadyExists); err != nil && !errors.As(err, &exists) {
 		return attributeError(namespace, "added", err)
 	}
-	return nil
+	return known(ctx, c, namespace)
+}
+
+// knownWithin bounds how long Temporal may take to know what it was given: its
+// services look for changes of a namespace every 2 s (Temporal 1.29,
+// system.namespaceCacheRefreshInterval), and other stores take a minute.
+const knownWithin = 2 * time.Minute
+
+// known waits until Temporal takes the search attributes in a query, as it then
+// does in the start of a workflow.
+func known(ctx context.Context, c client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	query := strings.Join(Attributes(), " = 'none' AND ") + " = 'none'"
+	for {
+		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query})
+		if err == nil {
+			return nil
+		}
+		if invalid := new(serviceerror.InvalidArgument); !errors.As(err, &invalid) {
+			return attributeError(namespace, "looked for", err)
+		}
+		if pause.For(ctx, 100*time.Millisecond) != nil {
+			return fault.Retry("the search attributes were added to the namespace %s, and Temporal does not know them yet: %w", namespace, err)
+		}
+	}
 }
 
 func attributeError(namespace, verb string, err error) error {
