@@ -102,7 +102,7 @@ func isNoNamespace(err error) bool {
 // works is no failure; one that is queued, in a lot that goes no further by
 // itself, waits for a person.
 func outcome(l track.Lot) error {
-	code := exitOK
+	code, resume := exitOK, l.Held != "" && l.Settled()
 	for _, n := range l.Nodes {
 		switch n.State {
 		case run.Stuck:
@@ -110,7 +110,7 @@ func outcome(l track.Lot) error {
 		case run.Aborted, run.Refused:
 			code = exitAborted
 		case run.Queued:
-			if l.Held != "" && l.Settled() {
+			if resume {
 				return &exitError{code: exitStuck}
 			}
 		case run.Running, run.Ready: // no failure

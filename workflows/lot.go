@@ -34,9 +34,10 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 		if l.done() {
 			break
 		}
-		for _, i := range l.rollout().next() {
+		r := l.rollout()
+		for _, i := range r.next() {
 			in := l.in.Node(i)
-			in.Together = l.rollout().together()
+			in.Together = r.together()
 			if l.started >= maxStarts || !l.fits(in) {
 				break
 			}

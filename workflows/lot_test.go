@@ -33,10 +33,8 @@ func queryLot(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.LotStatu
 
 func lotResult(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.LotStatus {
 	t.Helper()
-	require.True(t, env.IsWorkflowCompleted())
-	require.NoError(t, env.GetWorkflowError())
 	var s run.LotStatus
-	require.NoError(t, env.GetWorkflowResult(&s))
+	completed(t, env, &s)
 	return s
 }
 

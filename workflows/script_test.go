@@ -107,9 +107,15 @@ func input(name string) run.NodeInput {
 
 func result(t *testing.T, env *testsuite.TestWorkflowEnvironment) run.Status {
 	t.Helper()
+	var s run.Status
+	completed(t, env, &s)
+	return s
+}
+
+// completed takes the result of a workflow that has ended well.
+func completed(t *testing.T, env *testsuite.TestWorkflowEnvironment, result any) {
+	t.Helper()
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
-	var s run.Status
-	require.NoError(t, env.GetWorkflowResult(&s))
-	return s
+	require.NoError(t, env.GetWorkflowResult(result))
 }

@@ -110,17 +110,8 @@ func serveAgent(t *testing.T, keys agent.Agent) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	listener, err := net.Listen("unix", socket)
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go agent.ServeAgent(keys, conn) //nolint:errcheck // it ends with its connection
-		}
-	}()
+	accept(t, "unix", socket, func(conn net.Conn) {
+		_ = agent.ServeAgent(keys, conn) // it ends with its connection
+	})
 	return socket
 }

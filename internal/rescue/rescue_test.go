@@ -127,23 +127,14 @@ func TestWhoIsNotAnswering(t *testing.T) {
 // strangerTarget is somebody who does not speak SSH.
 func strangerTarget(t *testing.T, greeting string, cut bool) rescue.Target {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { conn.Close() })
-			fmt.Fprint(conn, greeting)
-			if cut {
-				conn.Close()
-			}
+	addr := accept(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, greeting)
+		if cut {
+			conn.Close()
 		}
-	}()
-	return rescue.Target{Address: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, User: "rescue"}
+	})
+	return rescue.Target{Address: "127.0.0.1", Port: addr.(*net.TCPAddr).Port, User: "rescue"}
 }
 
 func TestTheOldSystemRefusesTheLogin(t *testing.T) {

@@ -28,7 +28,14 @@ func serve(t *testing.T, d sshd) rescue.Target {
 	require.NoError(t, err)
 	config := &ssh.ServerConfig{NoClientAuth: true}
 	config.AddHostKey(hostKey)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr := accept(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { d.login(conn, config) }).(*net.TCPAddr)
+	return rescue.Target{Address: addr.IP.String(), Port: addr.Port, User: "root"}
+}
+
+// accept listens until the test ends, and serves each connection by itself.
+func accept(t *testing.T, network, address string, serve func(net.Conn)) net.Addr {
+	t.Helper()
+	listener, err := net.Listen(network, address)
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
@@ -37,11 +44,10 @@ func serve(t *testing.T, d sshd) rescue.Target {
 			if err != nil {
 				return
 			}
-			go d.login(conn, config)
+			go serve(conn)
 		}
 	}()
-	addr := listener.Addr().(*net.TCPAddr)
-	return rescue.Target{Address: addr.IP.String(), Port: addr.Port, User: "root"}
+	return listener.Addr()
 }
 
 func (d sshd) login(conn net.Conn, config *ssh.ServerConfig) {

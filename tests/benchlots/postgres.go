@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
 )
@@ -23,12 +22,10 @@ import (
 // postgres is a throw-away PostgreSQL cluster that listens on a Unix socket
 // only, with all settings but that at their defaults.
 type postgres struct {
-	programs string // directory of initdb, postgres and pg_isready
-	home     string // the cluster and the socket; others may not enter
-	logFile  string
+	*child
+	programs string              // directory of initdb, postgres and pg_isready
+	home     string              // the cluster and the socket; others may not enter
 	as       *syscall.Credential // nil: who runs the benchmark
-	cmd      *exec.Cmd
-	exited   chan struct{} // closed when the postmaster is gone
 }
 
 // superuser is the cluster's, and Temporal's.
@@ -58,7 +55,7 @@ func findPostgres(root string) (string, error) {
 
 // startPostgres makes a cluster in a directory and starts it.
 func startPostgres(ctx context.Context, programs, state string) (*postgres, error) {
-	p := &postgres{programs: programs, home: filepath.Join(state, "postgres"), logFile: filepath.Join(state, "postgres.log"), exited: make(chan struct{})}
+	p := &postgres{programs: programs, home: filepath.Join(state, "postgres")}
 	if err := os.Mkdir(p.home, 0o700); err != nil {
 		return nil, err
 	}
@@ -69,15 +66,13 @@ func startPostgres(ctx context.Context, programs, state string) (*postgres, erro
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb cannot make a cluster in %s: %w: %s", p.data(), err, lastLine(out))
 	}
-	p.cmd = p.command("postgres", "-D", p.data(), "-k", p.home, "-c", "listen_addresses=")
-	if err := launch(p.cmd, p.logFile); err != nil {
+	var err error
+	p.child, err = startChild("PostgreSQL", p.command("postgres", "-D", p.data(), "-k", p.home, "-c", "listen_addresses="), filepath.Join(state, "postgres.log"))
+	if err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = p.cmd.Wait() // how it ended stands in its log
-		close(p.exited)
-	}()
-	if err := p.answers(ctx); err != nil {
+	// Its stop, a SIGINT, ends all sessions and closes the cluster.
+	if err := p.until(ctx, p.answers); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
@@ -119,24 +114,10 @@ func (p *postgres) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// answers waits until the cluster takes connections.
-func (p *postgres) answers(ctx context.Context) error {
-	for {
-		if p.command("pg_isready", "--quiet", "--host", p.home, "--username", superuser).Run() == nil {
-			return nil
-		}
-		select {
-		case <-p.exited:
-			return fault.Retry("PostgreSQL ended as soon as it was started: %s", logEnd(p.logFile))
-		case <-ctx.Done():
-			return fault.Retry("PostgreSQL does not answer in %s: %w", p.home, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+// answers fails while the cluster takes no connections.
+func (p *postgres) answers() error {
+	return p.command("pg_isready", "--quiet", "--host", p.home, "--username", superuser).Run()
 }
-
-// stop ends all sessions and closes the cluster, what SIGINT asks for.
-func (p *postgres) stop() error { return endChild("PostgreSQL", p.cmd.Process, p.exited) }
 
 // version is what PostgreSQL calls itself, as "15.18".
 func (p *postgres) version() (string, error) {
@@ -148,33 +129,4 @@ func (p *postgres) version() (string, error) {
 	_, version, _ := strings.Cut(string(out), "(PostgreSQL) ")
 	version, _, _ = strings.Cut(strings.TrimSpace(version), " ")
 	return version, nil
-}
-
-// endChild interrupts a program and waits for its end; one that does not end
-// in time is killed.
-func endChild(name string, child *os.Process, exited <-chan struct{}) error {
-	const most = 30 * time.Second
-	_ = child.Signal(os.Interrupt) // it may be gone already
-	select {
-	case <-exited:
-		return nil
-	case <-time.After(most):
-		_ = child.Kill()
-		<-exited
-		return fmt.Errorf("%s did not stop within %s and was killed", name, most)
-	}
-}
-
-// logEnd is the last line of a log, for an error.
-func logEnd(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "(its log cannot be read)"
-	}
-	return lastLine(data)
-}
-
-func lastLine(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return lines[len(lines)-1]
 }

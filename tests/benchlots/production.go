@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -65,12 +64,12 @@ func (p programs) start(ctx context.Context, state string, shards int) (_ *serve
 	if err := p.makeSchema(ctx, db); err != nil {
 		return nil, err
 	}
-	t := &production{port: testenv.Port(), logFile: filepath.Join(state, "temporal.log"), exited: make(chan struct{})}
-	if err := t.start(ctx, p.server, state, db.home, shards); err != nil {
+	t, address, err := startProduction(ctx, p.server, state, db.home, shards)
+	if err != nil {
 		return nil, err
 	}
 	return &server{
-		address: t.address(), store: fmt.Sprintf("PostgreSQL %s with %d history shards", version, shards),
+		address: address, store: fmt.Sprintf("PostgreSQL %s with %d history shards", version, shards),
 		processes: []*process{{Name: "Temporal's server", pid: t.cmd.Process.Pid}, {Name: "PostgreSQL", pid: db.cmd.Process.Pid, forks: true}},
 		stop:      func() error { return errors.Join(t.stop(), db.stop()) },
 	}, nil
@@ -97,59 +96,30 @@ func (p programs) makeSchema(ctx context.Context, db *postgres) error {
 	return nil
 }
 
-// production is Temporal's server as one process.
-type production struct {
-	port    int // of the API, on 127.0.0.1
-	logFile string
-	cmd     *exec.Cmd
-	exited  chan struct{} // closed when the process is gone
+// startProduction starts Temporal's server as one process, and makes its
+// namespace; the worker adds what else it needs.
+func startProduction(ctx context.Context, binary, state, socket string, shards int) (_ *child, address string, err error) {
+	port := testenv.Port()
+	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	if err := writeSettings(state, port, socket, shards); err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(binary, "--root", state, "--config", ".", "--env", "bench", "--allow-no-auth", "start")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), devserver.Collector}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is the benchmark's
+	t, err := startChild("Temporal's server", cmd, filepath.Join(state, "temporal.log"))
+	if err != nil {
+		return nil, "", err
+	}
+	if err := t.until(ctx, func() error { return register(ctx, address) }); err != nil {
+		return nil, "", errors.Join(err, t.stop())
+	}
+	return t, address, nil
 }
 
-func (t *production) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(t.port)) }
-
-// start starts the server and makes its namespace.
-func (t *production) start(ctx context.Context, binary, state, socket string, shards int) error {
-	if err := writeSettings(state, t.port, socket, shards); err != nil {
-		return err
-	}
-	t.cmd = exec.Command(binary, "--root", state, "--config", ".", "--env", "bench", "--allow-no-auth", "start")
-	t.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), devserver.Collector}
-	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is the benchmark's
-	if err := launch(t.cmd, t.logFile); err != nil {
-		return err
-	}
-	go func() {
-		_ = t.cmd.Wait() // how it ended stands in its log
-		close(t.exited)
-	}()
-	if err := t.ready(ctx); err != nil {
-		return errors.Join(err, t.stop())
-	}
-	return nil
-}
-
-func (t *production) stop() error { return endChild("Temporal's server", t.cmd.Process, t.exited) }
-
-// ready waits until the server answers and makes its namespace; the worker
-// adds what else it needs.
-func (t *production) ready(ctx context.Context) error {
-	for {
-		err := t.register(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-t.exited:
-			return fault.Retry("Temporal's server ended as soon as it was started: %s", logEnd(t.logFile))
-		case <-ctx.Done():
-			return fault.Retry("Temporal's server does not come up on %s: %w", t.address(), err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func (t *production) register(ctx context.Context) error {
-	c, err := client.DialContext(ctx, client.Options{HostPort: t.address(), Logger: logging.Temporal(zap.NewNop())})
+// register makes the namespace.
+func register(ctx context.Context, address string) error {
+	c, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: logging.Temporal(zap.NewNop())})
 	if err != nil {
 		return err
 	}

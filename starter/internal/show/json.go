@@ -10,9 +10,8 @@ import (
 // Events tells programs whenever a node's state, phase or attempt
 // changes.
 type Events struct {
-	Encode  func(any) error
-	seen    map[string]string
-	failing bool
+	Encode func(any) error
+	seen   map[string]string
 }
 
 // Event is what happened to a node.
@@ -31,10 +30,9 @@ type Event struct {
 }
 
 // Show implements Watcher.
-func (v *Events) Show(l track.Lot, at time.Time) error {
-	if now := l.Failing != ""; now != v.failing {
-		v.failing = now
-		if err := v.Encode(Event{Event: "lot", Time: at.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
+func (v *Events) Show(l track.Lot, now time.Time) error {
+	if turned(&v.seen, l) {
+		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
 			return err
 		}
 	}
@@ -43,7 +41,7 @@ func (v *Events) Show(l track.Lot, at time.Time) error {
 			continue
 		}
 		event := Event{
-			Event: "node", Time: at.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
+			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
 			Attempt: n.Attempt, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
 		}
 		if err := v.Encode(event); err != nil {

@@ -21,15 +21,13 @@ type Watcher interface {
 
 // Plain writes a line whenever a node's state or phase changes.
 type Plain struct {
-	Out     io.Writer
-	seen    map[string]string
-	failing bool
+	Out  io.Writer
+	seen map[string]string
 }
 
 // Show implements Watcher.
 func (v *Plain) Show(l track.Lot, now time.Time) error {
-	if is := l.Failing != ""; is != v.failing {
-		v.failing = is
+	if turned(&v.seen, l) {
 		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
 		if _, err := fmt.Fprintf(v.Out, "%s  lot %s: %s\n", now.UTC().Format(time.RFC3339), l.Name, text); err != nil {
 			return err
@@ -58,19 +56,33 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 // Close implements Watcher.
 func (v *Plain) Close() error { return nil }
 
+// turned reports whether the lot's workflow has begun or ceased to fail since
+// it was seen last.
+func turned(seen *map[string]string, l track.Lot) bool {
+	is := ""
+	if l.Failing != "" {
+		is = "failing"
+	}
+	return differs(seen, "", is) // no node's name is empty
+}
+
 // changed reports whether a node is not where it was when it was seen last.
 func changed(seen *map[string]string, n track.Node) bool {
 	step := ""
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	is := fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", step)
+	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", step))
+}
+
+// differs notes what is seen of somebody, and reports whether it is new.
+func differs(seen *map[string]string, name, is string) bool {
+	if (*seen)[name] == is {
+		return false
+	}
 	if *seen == nil {
 		*seen = map[string]string{}
 	}
-	if (*seen)[n.Node.Name] == is {
-		return false
-	}
-	(*seen)[n.Node.Name] = is
+	(*seen)[name] = is
 	return true
 }
