@@ -18,6 +18,7 @@ import (
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // bench is a machine of the lab in its rescue system, the activities, and
@@ -64,7 +65,7 @@ func (b *bench) boot(t *testing.T) {
 	require.NoError(t, b.machine.PowerOn(hardware.BootRescue, hardware.Rescue{
 		User: "rescue", Password: rescuePassword, AuthorizedKeys: b.dialer.PublicKeys(),
 	}))
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InRescue))
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InRescue))
 	boots := b.machine.Boots()
 	now := boots[len(boots)-1]
 	b.in.Facts.Rescue = &run.RescueBoot{BootID: now.ID, HostKey: now.HostKey, User: "rescue"}

@@ -18,6 +18,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/qemu"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // quick is a small and fast fleet on addresses of its own.
@@ -56,7 +57,7 @@ func TestAFleetIsReadyToUse(t *testing.T) {
 		require.Equal(t, 2222, node.Rescue.Port)
 		require.Equal(t, s.Machine.Address(), s.Addresses[0])
 		require.True(t, strings.HasPrefix(s.Machine.Address(), strings.TrimSuffix(o.Base, "0")))
-		require.NoError(t, s.Machine.WaitState(t.Context(), simulated.InOS), "delivered and running")
+		require.NoError(t, s.Machine.WaitState(testenv.Soon(t), simulated.InOS), "delivered and running")
 	}
 	require.Equal(t, f.Path("controlplane.yaml"), l.Nodes[0].Config)
 	require.Equal(t, f.Path("worker.yaml"), l.Nodes[1].Config)
@@ -170,6 +171,6 @@ func TestFaults(t *testing.T) {
 	o = quick(t)
 	o.Faults = []lab.Fault{{Name: "no-signature", Server: 2}}
 	f := start(t, o)
-	require.NoError(t, f.Servers()[0].Machine.WaitState(t.Context(), simulated.InOS))
-	require.NoError(t, f.Servers()[1].Machine.WaitState(t.Context(), simulated.NoBoot))
+	require.NoError(t, f.Servers()[0].Machine.WaitState(testenv.Soon(t), simulated.InOS))
+	require.NoError(t, f.Servers()[1].Machine.WaitState(testenv.Soon(t), simulated.NoBoot))
 }

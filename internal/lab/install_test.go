@@ -21,6 +21,7 @@ import (
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/talos"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // The whole way of one server, by the same packages that the activities use:
@@ -41,11 +42,11 @@ func TestAServerGoesAllTheWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, server.Tags, scwapi.LabTag)
 	require.NoError(t, cloud.Reboot(t.Context(), input.Node.Zone, input.Node.ServerID, provider.BootRescue, keys))
-	require.NoError(t, machine.WaitState(t.Context(), simulated.InRescue))
+	require.NoError(t, machine.WaitState(testenv.Soon(t), simulated.InRescue))
 
 	install(t, cloud, dialer, server, input.Node)
 	require.NoError(t, cloud.Reboot(t.Context(), input.Node.Zone, input.Node.ServerID, provider.BootNormal, nil))
-	require.NoError(t, machine.WaitState(t.Context(), simulated.InTalos))
+	require.NoError(t, machine.WaitState(testenv.Soon(t), simulated.InTalos))
 
 	addr := net.JoinHostPort(server.Addresses[0], strconv.Itoa(input.Node.TalosPort))
 	require.Eventually(t, func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // ready is a session with the agent in place.
@@ -84,9 +85,9 @@ func TestFromADeliveredMachineToTalos(t *testing.T) {
 
 	require.NoError(t, s.Reset(t.Context(), inventory.BootID))
 	require.Eventually(t, func() bool { return len(b.machine.Boots()) == 2 }, 10*time.Second, time.Millisecond)
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InRescue), "the boot type is still rescue")
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InRescue), "the boot type is still rescue")
 	require.NoError(t, b.machine.PowerOn(hardware.BootNormal, hardware.Rescue{}))
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InTalos))
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InTalos))
 }
 
 func TestAJobOutlivesItsConnection(t *testing.T) {
@@ -178,7 +179,7 @@ func TestAResetMidWriteLosesTheBoot(t *testing.T) {
 	require.ErrorIs(t, err, rescue.ErrTransport)
 
 	require.Eventually(t, func() bool { return len(b.machine.Boots()) == 2 }, 10*time.Second, time.Millisecond)
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InRescue))
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InRescue))
 	pinned := b.target()
 	pinned.HostKey = s.HostKey()
 	_, err = b.dialer.Connect(t.Context(), pinned)

@@ -19,6 +19,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/rescue/rescuetest"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 const password = "correct horse battery staple"
@@ -45,7 +46,7 @@ func (b *bench) boot(t *testing.T, user string) {
 	require.NoError(t, b.machine.PowerOn(hardware.BootRescue, hardware.Rescue{
 		User: user, Password: password, AuthorizedKeys: b.dialer.PublicKeys(),
 	}))
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InRescue))
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InRescue))
 }
 
 func (b *bench) target() rescue.Target {
@@ -143,7 +144,7 @@ func TestTheOldSystemRefusesTheLogin(t *testing.T) {
 	require.NoError(t, b.machine.PowerOn(hardware.BootRescue, hardware.Rescue{
 		User: "rescue", Password: password, AuthorizedKeys: b.dialer.PublicKeys(),
 	}))
-	require.NoError(t, b.machine.WaitState(t.Context(), simulated.InOS))
+	require.NoError(t, b.machine.WaitState(testenv.Soon(t), simulated.InOS))
 	_, err := b.dialer.Connect(t.Context(), b.target())
 	require.ErrorIs(t, err, rescue.ErrAuth)
 	require.NotErrorIs(t, err, rescue.ErrNotAnswering)

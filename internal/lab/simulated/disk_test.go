@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 func TestNothingIsWrittenAfterAReset(t *testing.T) {
@@ -141,6 +142,6 @@ func TestWritingToADiskInUsePanics(t *testing.T) {
 		_, err = d.WriteAt([]byte("x"), 40<<20)
 	}
 	require.ErrorIs(t, err, errGone)
-	require.NoError(t, m.WaitState(t.Context(), Hung))
+	require.NoError(t, m.WaitState(testenv.Soon(t), Hung))
 	bootAs(t, m, hardware.BootRescue, InRescue)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 // rescued is a machine in rescue with prepared disks and a staged image.
@@ -72,6 +73,6 @@ func TestAHalfWrittenDiskIsNoTalos(t *testing.T) {
 	_, err := agentwrite.Run(t.Context(), h, spec, report.Discard{})
 	require.Error(t, err)
 	<-first.done
-	require.NoError(t, m.WaitState(t.Context(), InRescue), "the firmware still finds its signatures")
+	require.NoError(t, m.WaitState(testenv.Soon(t), InRescue), "the firmware still finds its signatures")
 	bootAs(t, m, hardware.BootNormal, NoBoot)
 }

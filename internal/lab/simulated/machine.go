@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/ironlot/ironlot/internal/lab/hardware"
 )
@@ -261,7 +260,8 @@ func (m *Machine) WaitState(ctx context.Context, want State) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("machine %s is in state %s, not %s: %w", m.opts.Name, state, want, ctx.Err())
+			return fmt.Errorf("machine %s is in state %s, not %s, its console says %q: %w",
+				m.opts.Name, state, want, m.lastWords(), ctx.Err())
 		}
 	}
 }
@@ -272,27 +272,4 @@ func (m *Machine) setState(s State) {
 	close(m.changed)
 	m.changed = make(chan struct{})
 	m.mu.Unlock()
-}
-
-// Console is what the machine has printed so far.
-func (m *Machine) Console() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]string(nil), m.console...)
-}
-
-// maxConsole bounds what is kept of a console.
-const maxConsole = 500
-
-func (m *Machine) logf(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	m.mu.Lock()
-	m.console = append(m.console, line)
-	if len(m.console) > maxConsole {
-		m.console = m.console[1:]
-	}
-	m.mu.Unlock()
-	if m.opts.Log != nil {
-		m.opts.Log(fmt.Sprintf("%s %s: %s", time.Now().UTC().Format(time.TimeOnly), m.opts.Name, line))
-	}
 }

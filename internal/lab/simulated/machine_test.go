@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/hardware"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
+	"github.com/ironlot/ironlot/internal/testenv"
 )
 
 const imageSize = 16 * layout.MiB
@@ -58,7 +60,7 @@ func writeBlank(t *testing.T, m *Machine, slot int) {
 func bootAs(t *testing.T, m *Machine, as hardware.BootType, want State) {
 	t.Helper()
 	require.NoError(t, m.PowerOn(as, hardware.Rescue{User: "rescue"}))
-	require.NoError(t, m.WaitState(t.Context(), want))
+	require.NoError(t, m.WaitState(testenv.Soon(t), want))
 }
 
 func TestFirmware(t *testing.T) {
@@ -103,13 +105,33 @@ func TestABootIsNewEveryTime(t *testing.T) {
 	m := newMachine(t, func(o *Options) { o.Delivered = RAID1 })
 	bootAs(t, m, hardware.BootRescue, InRescue)
 	m.Reset()
-	require.NoError(t, m.WaitState(t.Context(), InRescue))
+	require.NoError(t, m.WaitState(testenv.Soon(t), InRescue))
 	boots := m.Boots()
 	require.Len(t, boots, 2)
 	require.NotEqual(t, boots[0].ID, boots[1].ID)
 	require.NotEqual(t, boots[0].HostKey, boots[1].HostKey)
 	require.Equal(t, hardware.BootRescue, boots[1].Type, "a reset boots as told last")
 	require.NoDirExists(t, filepath.Join(m.opts.Dir, "ram", "1"), "RAM does not survive")
+}
+
+// TestServeGivesThePortBack is about a race that hung one boot of many
+// thousands, when the next one could not listen.
+func TestServeGivesThePortBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	addr := net.JoinHostPort(m.Address(), "2222")
+	for range 3000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		require.NoError(t, err)
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			(&sshServer{b: &boot{m: m, ctx: ctx}}).serve(listener)
+		}()
+		cancel()
+		<-served
+	}
 }
 
 func TestNamesSwapBySeed(t *testing.T) {
@@ -169,5 +191,5 @@ func TestAPanicAndAPowerCut(t *testing.T) {
 	require.NoError(t, m.PowerOff())
 	require.Equal(t, Off, m.State())
 	m.Reset() // the button of a machine that is off starts it
-	require.NoError(t, m.WaitState(t.Context(), InRescue))
+	require.NoError(t, m.WaitState(testenv.Soon(t), InRescue))
 }

@@ -64,11 +64,16 @@ func newSSHServer(b *boot, key []byte, auth *authorized) *sshServer {
 	return &sshServer{b: b, config: config}
 }
 
-// serve ends with the boot. Connections and commands end on their own soon
-// after: a reset does not wait for them.
+// serve ends with the boot, when the port is free for the next. Connections
+// and commands end on their own soon after: a reset does not wait for them.
 func (s *sshServer) serve(listener net.Listener) {
-	stop := context.AfterFunc(s.b.ctx, func() { listener.Close() })
-	defer stop()
+	closed := make(chan struct{})
+	context.AfterFunc(s.b.ctx, func() {
+		defer close(closed)
+		listener.Close()
+	})
+	// Accept may return before Close has given the port back.
+	defer func() { <-closed }()
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
