@@ -137,7 +137,7 @@ func (c *cluster) work(t *testing.T, phase func(ctx context.Context, in run.Phas
 			w.RegisterActivityWithOptions(func(ctx context.Context, in run.PhaseInput) (run.PhaseOutput, error) {
 				activity.RecordHeartbeat(ctx, progress())
 				err := phase(ctx, in, p)
-				return run.PhaseOutput{Facts: in.Facts, Summary: "proved"}, err
+				return run.PhaseOutput{Facts: proved(in.Facts, in.Node.Lot, p), Summary: "proved"}, err
 			}, activity.RegisterOptions{Name: string(p)})
 		}
 		require.NoError(t, w.Start())

@@ -33,6 +33,7 @@ func TestCommands(t *testing.T) {
 	t.Run("rollout", func(t *testing.T) { t.Parallel(); testRollout(t, c, s) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
 	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
+	t.Run("lots on the same servers", func(t *testing.T) { t.Parallel(); testSameServers(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })
 }

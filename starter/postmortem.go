@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/history"
-	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -139,10 +138,10 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 		nodes = []track.Node{n}
 	}
 	for _, n := range nodes {
-		if n.State == run.Queued || n.State == run.Refused {
+		if n.RunID == "" {
 			continue
 		}
-		h, err := recordedHistory(ctx, c.Client, n.WorkflowID, "")
+		h, err := recordedHistory(ctx, c.Client, n.WorkflowID, n.RunID)
 		if err != nil {
 			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
 		}
@@ -158,8 +157,7 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 	return lot, nil
 }
 
-// recordedHistory reads the history of a workflow's run, the latest when
-// runID is empty.
+// recordedHistory reads the history of a workflow's run.
 func recordedHistory(ctx context.Context, c client.Client, id, runID string) (*historypb.History, error) {
 	h := &historypb.History{}
 	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

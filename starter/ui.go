@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -67,7 +66,7 @@ func (a *app) page(ctx context.Context, args []string, all bool) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return nodePage(ctx, c, base, n)
+	return nodePage(base, n)
 }
 
 // filter is the list's filter: a lot's nodes (all lots when it is empty), the
@@ -83,16 +82,13 @@ func filter(lot string, all bool) string {
 	return "?query=" + url.QueryEscape(strings.Join(terms, " AND "))
 }
 
-// nodePage is the page of a node's latest run that tells how it stands.
-func nodePage(ctx context.Context, c *temporal.Connection, base string, n track.Node) (string, error) {
-	if n.State == run.Queued || n.State == run.Refused {
+// nodePage is the page of the run that the lot has started for a node, which
+// tells how it stands.
+func nodePage(base string, n track.Node) (string, error) {
+	if n.RunID == "" {
 		return "", refuse("look at its lot", "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
 	}
-	d, err := c.DescribeWorkflow(ctx, n.WorkflowID, "")
-	if err != nil {
-		return "", fmt.Errorf("the run of node %s cannot be looked at: %w", n.Node.Name, err)
-	}
-	return base + "/" + url.PathEscape(n.WorkflowID) + "/" + d.WorkflowExecution.RunID + "/user-metadata", nil
+	return base + "/" + url.PathEscape(n.WorkflowID) + "/" + n.RunID + "/user-metadata", nil
 }
 
 // browse opens an address on the person's desktop, if there is one.

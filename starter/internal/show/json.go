@@ -71,6 +71,7 @@ type NodeResult struct {
 	Server   string                `json:"server"`
 	ServerID string                `json:"serverId"`
 	Workflow string                `json:"workflow"`
+	RunID    string                `json:"runId,omitempty"` // of the workflow; empty: not started
 	State    run.State             `json:"state"`
 	Phase    run.Phase             `json:"phase,omitempty"`
 	Reason   string                `json:"reason,omitempty"`
@@ -84,7 +85,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
 	for _, n := range l.Nodes {
 		r := NodeResult{
-			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID,
+			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID, RunID: n.RunID,
 			State: n.State, Phase: n.Phase, Reason: n.Reason,
 		}
 		if s := n.Status; s != nil {

@@ -61,9 +61,9 @@ func narrow(text string, width int) bool {
 
 // Inventory is the list of provisioned servers as a table.
 func Inventory(items []track.Item, wide bool, width int) string {
-	head := []string{"NODE", "SERVER", "TALOS", "IMAGE", "SYSTEM DISK", "READY", "LOT", "NEWER RUN"}
+	head := []string{"NODE", "SERVER", "TALOS", "IMAGE DATA", "SYSTEM DISK", "READY", "LOT", "NEWER RUN"}
 	if wide {
-		head = append(head, "ADDRESS", "ZONE", "SERVER ID", "OTHER DISKS", "CONFIG", "RUN")
+		head = append(head, "ADDRESS", "ZONE", "SERVER ID", "OTHER DISKS", "CONFIG", "CONFIRMED", "RUN")
 	}
 	rows := [][]string{head}
 	simulated := false
@@ -77,7 +77,7 @@ func Inventory(items []track.Item, wide bool, width int) string {
 		}
 		row := []string{i.Node, Clean(i.Server), Clean(i.TalosVersion), short(i.ImageDataSHA256), disk, i.Ready.UTC().Format(time.DateTime), i.Lot, newer}
 		if wide {
-			row = append(row, i.Address, i.Zone, i.ServerID, labels(i.SecondaryDisks), short(i.ConfigSHA256), i.RunID)
+			row = append(row, i.Address, i.Zone, i.ServerID, labels(i.SecondaryDisks), short(i.ConfigSHA256), confirmed(i.Confirmed), i.RunID)
 		}
 		rows = append(rows, row)
 		simulated = simulated || i.Simulated
@@ -86,6 +86,13 @@ func Inventory(items []track.Item, wide bool, width int) string {
 		width = 0
 	}
 	return clipLines(Table(rows), width) + lab(simulated)
+}
+
+func confirmed(c *track.Confirmation) string {
+	if c == nil {
+		return ""
+	}
+	return c.At.UTC().Format(time.DateTime) + ", lot " + c.Lot
 }
 
 func labels(disks []run.Disk) string {

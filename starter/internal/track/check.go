@@ -21,7 +21,7 @@ type Checking struct {
 
 // LookAtCheck looks how far the check of a lot has come.
 func LookAtCheck(ctx context.Context, c client.Client, lot string, nodes int) (Checking, error) {
-	d, err := describe(ctx, c, run.CheckID(lot))
+	d, err := describe(ctx, c, run.CheckID(lot), "")
 	if err != nil {
 		return Checking{}, err
 	}

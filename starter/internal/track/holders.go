@@ -53,7 +53,7 @@ func Holders(ctx context.Context, c client.Client, nodes []run.Node) ([]Holder, 
 
 // holder finds the run that holds a node's server now, nil when none does.
 func holder(ctx context.Context, c client.Client, n run.Node) (*Holder, error) {
-	d, err := describe(ctx, c, n.ID())
+	d, err := describe(ctx, c, n.ID(), "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 		return nil, nil
 	}

@@ -3,6 +3,7 @@ package track
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -32,10 +33,22 @@ type Item struct {
 	Ready           time.Time `json:"ready"` // when the node became Ready
 	WorkflowID      string    `json:"workflowId"`
 	RunID           string    `json:"runId"`
+	// Confirmed is the latest run that found the node Ready with its lot's
+	// config and left it alone; nil: none did.
+	Confirmed *Confirmation `json:"confirmed,omitempty"`
 	// Newer is a later run on the same server that did not end Ready (or not
 	// yet): what is told here may hold no longer.
 	Newer     *NewerRun `json:"newer,omitempty"`
 	Simulated bool      `json:"simulated,omitempty"`
+
+	runs []nodeRun // the latest that ended Ready and those before it, newest first
+}
+
+// Confirmation is a run that left a Ready node alone.
+type Confirmation struct {
+	Lot   string    `json:"lot"`
+	At    time.Time `json:"at"`
+	RunID string    `json:"runId"`
 }
 
 // NewerRun is a later run on a server.
@@ -46,65 +59,114 @@ type NewerRun struct {
 }
 
 // Inventory lists the servers that were provisioned, of one lot or, with an
-// empty name, of all that Temporal remembers: for each server its latest run
-// that ended Ready. It needs no worker.
+// empty name, of all that Temporal remembers: for each server of which a run
+// ended Ready the run that wrote its disk. A server is of the lot that wrote it
+// and of the one that confirmed it last. It needs no worker.
 func Inventory(ctx context.Context, c client.Client, lot string) ([]Item, error) {
-	type found struct {
-		ready nodeRun
-		newer *NewerRun
-	}
-	servers := map[string]*found{}
-	var order []string
-	err := nodeRuns(ctx, c, time.Time{}, func(r nodeRun) {
-		f := servers[r.workflowID]
-		if f == nil {
-			f = &found{}
-			servers[r.workflowID] = f
-			order = append(order, r.workflowID)
-		}
-		switch {
-		case f.ready.runID != "": // an older run
-		case r.state == run.Ready:
-			f.ready = r
-		case f.newer == nil:
-			f.newer = &NewerRun{Lot: r.lot, State: r.state, RunID: r.runID}
-		}
-	})
+	items, err := readyServers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var items []Item
-	for _, id := range order {
-		if f := servers[id]; f.ready.runID != "" && (lot == "" || f.ready.lot == lot) {
-			items = append(items, Item{Lot: f.ready.lot, WorkflowID: id, RunID: f.ready.runID, Newer: f.newer})
+	items = slices.DeleteFunc(items, func(i *Item) bool {
+		return lot != "" && !slices.ContainsFunc(i.runs, func(r nodeRun) bool { return r.lot == lot })
+	})
+	g, filling := errgroup.WithContext(ctx)
+	g.SetLimit(lookers)
+	for _, i := range items {
+		g.Go(func() error { return i.fill(filling, c) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var found []Item
+	for _, i := range items {
+		if lot == "" || i.Lot == lot || i.Confirmed != nil && i.Confirmed.Lot == lot {
+			found = append(found, *i)
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(lookers)
-	for i := range items {
-		g.Go(func() error { return items[i].fill(ctx, c) })
-	}
-	return items, g.Wait()
+	return found, nil
 }
 
-// fill reads what the run has proved from its result.
+// readyServers gives an item for each server of which a run ended Ready.
+func readyServers(ctx context.Context, c client.Client) ([]*Item, error) {
+	servers := map[string]*Item{}
+	var order []*Item
+	err := nodeRuns(ctx, c, time.Time{}, func(r nodeRun) {
+		i := servers[r.workflowID]
+		if i == nil {
+			i = &Item{WorkflowID: r.workflowID}
+			servers[r.workflowID] = i
+			order = append(order, i)
+		}
+		switch {
+		case len(i.runs) > 0 || r.state == run.Ready:
+			i.runs = append(i.runs, r)
+		case i.Newer == nil:
+			i.Newer = &NewerRun{Lot: r.lot, State: r.state, RunID: r.runID}
+		}
+	})
+	return slices.DeleteFunc(order, func(i *Item) bool { return len(i.runs) == 0 }), err
+}
+
+// fill reads what the runs have proved from their results.
 func (i *Item) fill(ctx context.Context, c client.Client) error {
-	var s run.Status
-	if err := c.GetWorkflow(ctx, i.WorkflowID, i.RunID).Get(ctx, &s); err != nil {
-		return fmt.Errorf("the result of run %s of %s cannot be read: %w", i.RunID, i.WorkflowID, err)
+	latest := i.runs[0]
+	s, err := resultOf(ctx, c, latest)
+	if err != nil {
+		return fmt.Errorf("the result of run %s of %s cannot be read: %w", latest.runID, i.WorkflowID, err)
 	}
+	i.Lot, i.RunID = latest.lot, latest.runID
+	i.tell(s)
+	for _, older := range i.runs[1:] {
+		if i.SystemDisk != nil || s.Facts.Touched {
+			break
+		}
+		// What cannot be read, for it was ended from outside, may have written.
+		if s, err = resultOf(ctx, c, older); err != nil {
+			return ctx.Err()
+		}
+		if s.Facts.Written != nil {
+			i.wrote(older, s)
+		}
+	}
+	return nil
+}
+
+// tell takes what the latest run that ended Ready says of the node.
+func (i *Item) tell(s run.Status) {
 	f := s.Facts
 	i.Node, i.Provider, i.Zone, i.Simulated = s.Node.Name, s.Node.Provider, s.Node.Zone, s.Node.Lab
 	i.Server, i.ServerID, i.Address = s.Node.ServerName, s.Node.ServerID, f.Address
-	i.SystemDisk, i.SecondaryDisks, i.ImageURL, i.Ready = f.System, f.Secondary, s.Node.Image.URL, s.Ended
-	if f.Staged != nil {
-		i.ImageSHA256, i.ImageDataSHA256 = f.Staged.RawSHA256, f.Staged.DataSHA256
-	}
+	i.ImageURL, i.Ready = s.Node.Image.URL, s.Ended
+	i.disks(f)
 	if f.Applied != nil {
 		i.ConfigSHA256 = f.Applied.ConfigSHA256
 	}
 	if f.Ready != nil {
 		i.TalosVersion, i.Ready = f.Ready.TalosVersion, f.Ready.At
 	}
-	return nil
+}
+
+// wrote takes what an older run wrote, which the latest has confirmed.
+func (i *Item) wrote(older nodeRun, s run.Status) {
+	i.Confirmed = &Confirmation{Lot: i.Lot, At: i.Ready, RunID: i.RunID}
+	i.Lot, i.RunID, i.ImageURL = older.lot, older.runID, s.Node.Image.URL
+	i.disks(s.Facts)
+	if s.State == run.Ready && s.Facts.Ready != nil {
+		i.Ready = s.Facts.Ready.At
+	}
+}
+
+func (i *Item) disks(f run.Facts) {
+	i.SystemDisk, i.SecondaryDisks = f.System, f.Secondary
+	if f.Staged != nil {
+		i.ImageSHA256, i.ImageDataSHA256 = f.Staged.RawSHA256, f.Staged.DataSHA256
+	}
+}
+
+// resultOf is what a run ended with.
+func resultOf(ctx context.Context, c client.Client, r nodeRun) (run.Status, error) {
+	var s run.Status
+	err := c.GetWorkflow(ctx, r.workflowID, r.runID).Get(ctx, &s)
+	return s, err
 }

@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
@@ -25,16 +26,17 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if n.State == run.Refused {
 		return n, true, nil
 	}
-	d, err := describe(ctx, t.client, n.WorkflowID)
-	if notFound := new(serviceerror.NotFound); err != nil && !errors.As(err, &notFound) {
+	d, err := t.describeNode(ctx, n.WorkflowID)
+	if err != nil {
 		return n, false, fmt.Errorf("node %s cannot be looked at: %w", in.Name, err)
 	}
-	if err != nil || !t.mine(d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId()) {
+	if d == nil {
 		if !lotOpen && !n.State.Final() {
 			n.State, n.Reason = run.Aborted, "the lot ended before this node was started"
 		}
 		return n, true, nil
 	}
+	n.RunID = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	n.attributes(d)
 	n.activity(d)
 	n.Waits = t.failing(ctx, d)
@@ -49,6 +51,30 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	}
 	n.ended(d.GetWorkflowExecutionInfo().GetStatus())
 	return n, answered || n.State.Final(), nil
+}
+
+// describeNode tells what Temporal knows of the run that this lot has started
+// for a node, nil when it has started none. Another lot may have run on the
+// same server since.
+func (t *Tracker) describeNode(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := describe(ctx, t.client, id, "")
+	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+		return nil, nil
+	}
+	if err != nil || t.mine(d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId()) {
+		return d, err
+	}
+	own := ""
+	err = list(ctx, t.client, fmt.Sprintf("WorkflowId = '%s'", id), func(info *workflowpb.WorkflowExecutionInfo) bool {
+		if r := nodeRunOf(info); t.mine(r.parentRunID) {
+			own = r.runID
+		}
+		return own == ""
+	})
+	if err != nil || own == "" {
+		return nil, err
+	}
+	return describe(ctx, t.client, id, own)
 }
 
 // attributes reads phase and state as the workflow last published them.

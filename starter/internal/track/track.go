@@ -41,6 +41,7 @@ type Lot struct {
 type Node struct {
 	Node       run.Node      `json:"node"`
 	WorkflowID string        `json:"workflowId"`
+	RunID      string        `json:"runId,omitempty"` // the lot's, which need not be the server's latest; empty: not started
 	State      run.State     `json:"state"`
 	Phase      run.Phase     `json:"phase,omitempty"`
 	Reason     string        `json:"reason,omitempty"`   // why it is stuck, aborted or refused
@@ -131,9 +132,10 @@ func (t *Tracker) WithQueue(q throttle.Queue) *Tracker {
 	return t
 }
 
-// describe tells what Temporal knows of a workflow.
-func describe(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	d, err := c.DescribeWorkflow(ctx, id, "")
+// describe tells what Temporal knows of a workflow's run, the latest when
+// runID is empty.
+func describe(ctx context.Context, c client.Client, id, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := c.DescribeWorkflow(ctx, id, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func describe(ctx context.Context, c client.Client, id string) (*workflowservice
 
 // Look gives the lot as it is now.
 func (t *Tracker) Look(ctx context.Context) (Lot, error) {
-	d, err := describe(ctx, t.client, run.LotID(t.lot))
+	d, err := describe(ctx, t.client, run.LotID(t.lot), "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 		return Lot{}, &NotFoundError{t.lot}
 	}
