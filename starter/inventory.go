@@ -16,11 +16,11 @@ func (a *app) inventoryCommand() *cobra.Command {
 		Short: "List what was provisioned: servers, disks, images, by which run",
 		Long: `Lists the servers that became Ready nodes, of one lot or of all: name, disks by
 serial, the digest of the image that was written, Talos's version, when, and by
-which run. A server that was provisioned again is listed with the run that wrote
-its disk last; IMAGE DATA is equal for equal raw images (-o json has the image's
-SHA-256 too, where it was computed), CONFIRMED (-o wide) is a later one that left it alone, NEWER RUN
-one that did not end Ready. It reads the results that Temporal keeps, for as
-long as it keeps them, and needs no worker.
+which run. IMAGE DATA is equal for equal raw images; -o json has the image's
+SHA-256 too, where it was computed. A server that was provisioned again is
+listed with the run that wrote its disk last; CONFIRMED (-o wide) is a later one
+that left it alone, NEWER RUN one that did not end Ready. It reads the results
+that Temporal keeps, for as long as it keeps them, and needs no worker.
 
   starter inventory -o wide
   starter inventory rack-1 -o json | jq -r '[.server, .systemDisk.serial] | @tsv'`,
