@@ -52,6 +52,29 @@ func testSameServers(t *testing.T, c *cluster) {
 		require.Contains(t, k.out.String(), "/"+node.RunID+"/")
 	}
 	requireWrittenAndKept(t, c, first, second)
+	requireNotSteered(t, c, first)
+}
+
+// requireNotSteered: a wish for a lot whose run has ended reaches no other
+// lot's run on the same server, which would erase or end what nobody meant.
+func requireNotSteered(t *testing.T, c *cluster, ended show.NodeResult) {
+	t.Helper()
+	path := lottest.Lot(t, "stuck-third", 2)
+	rename(t, path, "0000-4000-8000", "0008-4000-8000")
+	require.Equal(t, exitStuck, newConsole(t, c.address).starter("provision", "--batch", path, "-y"))
+	open, err := c.client.DescribeWorkflow(t.Context(), ended.Workflow, "")
+	require.NoError(t, err)
+	require.NotEqual(t, ended.RunID, open.WorkflowExecution.RunID)
+	for _, wish := range []string{"abort", "retry", "retry --from reboot-rescue"} {
+		k := newConsole(t, c.address)
+		require.Equal(t, exitRefused, k.starter(append(strings.Fields(wish), "written-first", ended.Node)...), wish)
+		require.Contains(t, k.err.String(), ended.Node)
+		require.Contains(t, k.err.String(), "is open")
+	}
+	after, err := c.client.DescribeWorkflow(t.Context(), ended.Workflow, open.WorkflowExecution.RunID)
+	require.NoError(t, err)
+	require.Equal(t, open.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength(), after.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength())
+	require.Equal(t, exitOK, newConsole(t, c.address).starter("abort", "stuck-third", "node-2"))
 }
 
 // requireWrittenAndKept looks at the inventory of both lots.

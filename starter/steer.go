@@ -19,7 +19,8 @@ import (
 // steerTimeout is how long a worker may take to answer a person's wish.
 const steerTimeout = 20 * time.Second
 
-// steer sends a wish to a node's run and waits until the run has taken it.
+// steer sends a wish to the run that the lot has started for a node, never to
+// another lot's on the same server, and waits until the run has taken it.
 func steer(ctx context.Context, c client.Client, n track.Node, update string, request any) error {
 	if n.State == run.Queued || n.State == run.Refused {
 		return refuse("wait for it, or end the lot's other runs first", "node %s is %s: it has no run that could be steered", n.Node.Name, n.State)
@@ -27,7 +28,7 @@ func steer(ctx context.Context, c client.Client, n track.Node, update string, re
 	wait, cancel := context.WithTimeout(ctx, steerTimeout)
 	defer cancel()
 	handle, err := c.UpdateWorkflow(wait, client.UpdateWorkflowOptions{
-		WorkflowID: n.WorkflowID, UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: n.WorkflowID, RunID: n.RunID, UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
 		err = handle.Get(wait, nil)
