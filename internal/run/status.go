@@ -47,6 +47,7 @@ type Progress struct {
 	Total  int64     `json:"total,omitempty"`  // of the same, 0 unknown
 	Rate   float64   `json:"rate,omitempty"`   // bytes per second
 	Unmet  []string  `json:"unmet,omitempty"`  // conditions waited for
+	Try    int       `json:"try,omitempty"`    // the how-manyth job of the phase's pass, when not the first
 	Intent *Intent   `json:"intent,omitempty"` // recorded before the request is sent
 	At     time.Time `json:"at,omitzero"`
 }

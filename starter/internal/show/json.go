@@ -12,11 +12,25 @@ import (
 type Events struct {
 	Encode func(any) error
 	seen   map[string]string
+	silent bool
 }
+
+// Silent implements Watcher.
+func (v *Events) Silent(s Silence, now time.Time) error {
+	if v.silent {
+		return nil
+	}
+	v.silent = true
+	return v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: s.Lot, Reason: s.Err.Error(), Since: s.Since.UTC()})
+}
+
+// eventTemporal is that Temporal ceases to answer, with the reason, or answers
+// again.
+const eventTemporal = "temporal"
 
 // Event is what happened to a node.
 type Event struct {
-	Event     string        `json:"event"` // node or lot
+	Event     string        `json:"event"` // node, lot or temporal
 	Time      time.Time     `json:"time"`
 	Lot       string        `json:"lot"`
 	Node      string        `json:"node,omitempty"`
@@ -26,11 +40,18 @@ type Event struct {
 	Reason    string        `json:"reason,omitempty"`
 	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
+	Since     time.Time     `json:"since,omitzero"` // of the last answer of a Temporal that does not answer
 	Simulated bool          `json:"simulated,omitempty"`
 }
 
 // Show implements Watcher.
 func (v *Events) Show(l track.Lot, now time.Time) error {
+	if v.silent {
+		v.silent = false
+		if err := v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: l.Name, Simulated: l.Lab}); err != nil {
+			return err
+		}
+	}
 	if turned(&v.seen, l) {
 		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
 			return err

@@ -53,6 +53,9 @@ func Progress(p *run.Progress) string {
 		return ""
 	}
 	parts := []string{p.Step}
+	if p.Try > 1 {
+		parts = append(parts, fmt.Sprintf("job %d of the phase", p.Try))
+	}
 	switch {
 	case p.Total > 0:
 		parts = append(parts, fmt.Sprintf("%d%% of %s", min(100, p.Done*100/p.Total), Bytes(p.Total)))
