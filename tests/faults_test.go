@@ -91,9 +91,9 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 
 // try is the how-manyth job of its phase a node's activity tells of.
 func (s *stack) try(id string) int {
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
+	d, err := s.client.DescribeWorkflow(s.t.Context(), id, "")
 	require.NoError(s.t, err)
-	for _, a := range d.GetPendingActivities() {
+	for _, a := range d.RawResponse.GetPendingActivities() {
 		var p run.Progress
 		if a.GetHeartbeatDetails() != nil && converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil {
 			return p.Try

@@ -10,6 +10,7 @@ type Status struct {
 	Since    time.Time     `json:"since"` // in this phase and state
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended,omitzero"`
+	Aborting bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Rewinds  int           `json:"rewinds,omitempty"`
 	Facts    Facts         `json:"facts"`
 	Problem  *Problem      `json:"problem,omitempty"` // why it is stuck or was aborted

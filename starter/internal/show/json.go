@@ -37,6 +37,7 @@ type Event struct {
 	State     run.State     `json:"state,omitempty"`
 	Phase     run.Phase     `json:"phase,omitempty"`
 	Attempt   int32         `json:"attempt,omitempty"`
+	Aborting  bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Reason    string        `json:"reason,omitempty"`
 	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
@@ -63,7 +64,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 		event := Event{
 			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
-			Attempt: n.Attempt, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
+			Attempt: n.Attempt, Aborting: n.Aborting, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
 		}
 		if err := v.Encode(event); err != nil {
 			return err
@@ -94,6 +95,7 @@ type NodeResult struct {
 	Workflow string                `json:"workflow"`
 	State    run.State             `json:"state"`
 	Phase    run.Phase             `json:"phase,omitempty"`
+	Aborting bool                  `json:"aborting,omitempty"`
 	Reason   string                `json:"reason,omitempty"`
 	Remedy   string                `json:"remedy,omitempty"`
 	Seconds  float64               `json:"seconds,omitempty"`
@@ -106,7 +108,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID,
-			State: n.State, Phase: n.Phase, Reason: n.Reason,
+			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason,
 		}
 		if s := n.Status; s != nil {
 			end := now

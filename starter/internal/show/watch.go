@@ -97,7 +97,7 @@ func changed(seen *map[string]string, n track.Node) bool {
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", step))
+	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
 }
 
 // differs notes what is seen of somebody, and reports whether it is new.
