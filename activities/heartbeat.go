@@ -29,6 +29,7 @@ type beat struct {
 	sending  sync.Mutex // held while details are handed over, so that they stay in order
 	mu       sync.Mutex
 	progress run.Progress
+	try      int       // the how-manyth job, 0: none yet
 	news     bool      // it has changed since the last heartbeat
 	last     time.Time // heartbeat, or the attempt's start: a short one needs none
 }
@@ -98,13 +99,23 @@ func (b *beat) stop() {
 func (b *beat) set(p run.Progress) {
 	b.mu.Lock()
 	old := b.progress
-	b.news = b.news || p.Step != old.Step || p.Done != old.Done || !slices.Equal(p.Unmet, old.Unmet)
+	b.news = b.news || p.Step != old.Step || b.try > max(1, old.Try) || p.Done != old.Done || !slices.Equal(p.Unmet, old.Unmet)
 	p.Intent, p.At = old.Intent, time.Now().UTC()
+	if b.try > 1 {
+		p.Try = b.try
+	}
 	b.progress = p
 	b.mu.Unlock()
 	if b.due() {
 		b.send()
 	}
+}
+
+// tries notes which of a phase's jobs is at work: those before it have failed.
+func (b *beat) tries(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.try = n
 }
 
 // step shows what the activity does now, in a few words.

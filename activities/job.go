@@ -60,6 +60,7 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 		if n == maxJobs {
 			return jobEnd{}, gaveUp(err)
 		}
+		b.tries(n + 1)
 		b.step("starting the job again: " + clip.End(err.Error(), 200))
 		if err := pause.For(ctx, againAfter(n)); err != nil {
 			return jobEnd{}, err

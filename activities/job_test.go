@@ -20,3 +20,17 @@ func TestAConnectionThatKeepsBreaking(t *testing.T) {
 	require.ErrorContains(t, err, "the connection to server metal-1 kept breaking")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }
+
+// TestTheTryIsTold: from the second job on every word says which one it is.
+func TestTheTryIsTold(t *testing.T) {
+	t.Parallel()
+	b := &beat{pace: &pace{}}
+	b.tries(1)
+	b.step("write the image")
+	require.Zero(t, b.progress.Try)
+	b.news = false
+	b.tries(2)
+	b.step("write the image")
+	require.Equal(t, 2, b.progress.Try)
+	require.True(t, b.news, "it is worth a heartbeat")
+}

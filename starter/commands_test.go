@@ -71,6 +71,9 @@ func testReady(t *testing.T, c *cluster) {
 		return k.starter("status") == exitOK && strings.Contains(k.out.String(), "ready ")
 	})
 	k = k.again()
+	require.Equal(t, exitRefused, k.starter("provision", "--batch", path), "nobody can be asked")
+	require.Contains(t, k.out.String(), "node-2  metal-2  00000000-0000-4000-8000-000000000002  not erased *  not erased *")
+	k = k.again()
 	require.Equal(t, exitRefused, k.starter("retry", "ready", "node-2"))
 	require.Contains(t, k.err.String(), "no run of node node-2 is open")
 }

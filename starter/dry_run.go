@@ -27,7 +27,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 	if err != nil {
 		return err
 	}
-	held := free(ctx, c.Client, p.lot)
+	ready, held := free(ctx, c.Client, p.lot)
 	if held != nil && exitCode(held) != exitRefused {
 		return held
 	}
@@ -38,7 +38,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 	if a.structured() {
 		err = a.encode(checked)
 	} else {
-		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, p.warnings), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
+		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, ready, p.warnings), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
 	}
 	if err != nil {
 		return err

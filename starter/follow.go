@@ -33,7 +33,7 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	watcher := a.watcher(ctx, leave)
-	l, err := watch(ctx, tracker, watcher)
+	l, err := watch(ctx, tracker, watcher, show.Silence{Lot: lotName, Address: address})
 	if closed := watcher.Close(); err == nil {
 		err = closed
 	}
@@ -53,25 +53,39 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 // errDeaf says that Temporal has not answered for too long.
 var errDeaf = errors.New("no answer from Temporal any more")
 
+// looker looks at a lot.
+type looker interface {
+	Look(ctx context.Context) (track.Lot, error)
+}
+
 // tracking follows a lot, and why its nodes wait for the provider.
 func tracking(c *temporal.Connection, lot string) *track.Tracker {
 	return track.New(c.Client, lot).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace})
 }
 
-// watch shows the lot again and again until it settles.
-func watch(ctx context.Context, tracker *track.Tracker, watcher show.Watcher) (track.Lot, error) {
-	heard := time.Now()
+// watch shows the lot again and again until it settles, and says so while
+// nobody answers.
+func watch(ctx context.Context, tracker looker, watcher show.Watcher, silence show.Silence) (track.Lot, error) {
+	silence.Since = time.Now()
 	for {
 		began := time.Now()
 		l, err := tracker.Look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return l, ctx.Err()
-		case err != nil && time.Since(heard) > deafFor:
+		case errors.As(err, new(*track.NotFoundError)):
+			return l, err
+		case err != nil && time.Since(silence.Since) > deafFor:
 			return l, fmt.Errorf("%w: %w", errDeaf, err)
-		case err == nil:
-			heard = time.Now()
-			if err := watcher.Show(l, heard); err != nil || l.Settled() {
+		case err != nil:
+			silence.Err = err
+			if err := watcher.Silent(silence, time.Now()); err != nil {
+				return l, err
+			}
+			began = time.Now() // nobody was kept busy: look again soon
+		default:
+			silence.Since, silence.Seen = time.Now(), true
+			if err := watcher.Show(l, silence.Since); err != nil || l.Settled() {
 				return l, err
 			}
 		}

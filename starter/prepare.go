@@ -59,10 +59,11 @@ func (a *app) prepareFor(ctx context.Context, lotName, path string) (*prepared, 
 // agree makes sure that nobody else holds the servers, and that a person wants
 // them erased.
 func (a *app) agree(ctx context.Context, c client.Client, p *prepared, yes bool) error {
-	if err := free(ctx, c, p.lot); err != nil {
+	ready, err := free(ctx, c, p.lot)
+	if err != nil {
 		return err
 	}
-	return a.confirm(ctx, p.lot, p.warnings, yes)
+	return a.confirm(ctx, p.lot, ready, p.warnings, yes)
 }
 
 // load reads, checks and renders a lot, or the named nodes of it.
@@ -104,33 +105,34 @@ func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
 	return in, nil
 }
 
-// free refuses servers that another run holds.
-func free(ctx context.Context, c client.Client, l *lot.Lot) error {
+// free refuses servers that another run holds, and tells the nodes whose
+// server's last run ended Ready.
+func free(ctx context.Context, c client.Client, l *lot.Lot) (ready map[string]bool, err error) {
 	nodes := make([]run.Node, len(l.Nodes))
 	for i, n := range l.Nodes {
 		nodes[i] = n.Run
 	}
-	held, err := track.Holders(ctx, c, nodes)
+	last, err := track.LookAtServers(ctx, c, nodes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var problems []error
-	for _, h := range held {
+	for _, h := range last.Held {
 		problems = append(problems, refuse(fmt.Sprintf("look at it with `starter status %s`, and wait or abort it", h.Lot),
 			"the server of node %s is held by a run of lot %s that started at %s (workflow %s, run %s)",
 			h.Node, h.Lot, h.Started.UTC().Format("2006-01-02 15:04:05 MST"), h.WorkflowID, h.RunID))
 	}
-	return errors.Join(problems...)
+	return last.Ready, errors.Join(problems...)
 }
 
 // confirm shows what is erased and lets a person agree by typing the lot's
 // name.
-func (a *app) confirm(ctx context.Context, l *lot.Lot, warnings []string, yes bool) error {
+func (a *app) confirm(ctx context.Context, l *lot.Lot, ready map[string]bool, warnings []string, yes bool) error {
 	out := a.stdout
 	if a.structured() {
 		out = a.stderr
 	}
-	if _, err := fmt.Fprintln(out, show.Plan(l, warnings)); err != nil {
+	if _, err := fmt.Fprintln(out, show.Plan(l, ready, warnings)); err != nil {
 		return err
 	}
 	if yes {

@@ -158,6 +158,7 @@ func (a *app) runWorker(ctx context.Context, h *home.Home, config worker.Config,
 	config.Temporal, config.Namespace = c.Client, c.Namespace
 	config.Started = func() { a.welcome(h, c.Address) }
 
+	defer context.AfterFunc(ctx, func() { a.stopping(server != nil) })()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -172,6 +173,15 @@ func (a *app) runWorker(ctx context.Context, h *home.Home, config worker.Config,
 		stop()
 		return errors.Join(server.Err(), <-done)
 	}
+}
+
+// stopping says at once what takes a moment.
+func (a *app) stopping(server bool) {
+	what := "the worker"
+	if server {
+		what = "the worker, then Temporal"
+	}
+	_, _ = fmt.Fprintf(a.stdout, "\nStopping %s: a few seconds. Nothing is lost: runs go on where they were at\nthe next start. Ctrl-C again ends at once.\n", what)
 }
 
 // welcome says what runs and what to do next.

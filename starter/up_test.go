@@ -76,6 +76,7 @@ func TestUp(t *testing.T) {
 
 	interrupt()
 	require.Equal(t, exitOK, <-code, k.err)
+	require.Contains(t, k.out.String(), "\nStopping the worker, then Temporal: a few seconds. Nothing is lost")
 	_, ok = h.Up()
 	require.False(t, ok, "nothing is told of what has stopped")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/run"
@@ -74,6 +75,9 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 					n.Disks.Secondary = run.Keep
 				}
 			})[0])
+			if name == "write-error" {
+				s.eventually("somebody who looks sees that the job is tried again", 2*time.Minute, func() bool { return s.try(r.GetID()) > 1 })
+			}
 			stuck := s.waitFor(r.GetID(), run.Stuck, "")
 			require.Equal(t, want.phase, stuck.Phase, "%+v", stuck.Problem)
 			require.Contains(t, stuck.Problem.Message, want.reason)
@@ -83,4 +87,17 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 			require.Equal(t, run.Aborted, s.result(r).State)
 		})
 	}
+}
+
+// try is the how-manyth job of its phase a node's activity tells of.
+func (s *stack) try(id string) int {
+	d, err := s.client.DescribeWorkflow(s.t.Context(), id, "")
+	require.NoError(s.t, err)
+	for _, a := range d.RawResponse.GetPendingActivities() {
+		var p run.Progress
+		if a.GetHeartbeatDetails() != nil && converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil {
+			return p.Try
+		}
+	}
+	return 0
 }

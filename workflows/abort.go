@@ -16,6 +16,7 @@ import (
 // completed with the state aborted.
 func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) {
 	cancelled := ctx.Err()
+	n.status.Aborting = true
 	free, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 

@@ -199,7 +199,7 @@ func (n *node) stick(ctx workflow.Context, p phase, problem run.Problem) (run.Ph
 // finish ends the run once every handler has answered.
 func (n *node) finish(ctx workflow.Context, state run.State) (run.Status, error) {
 	now := workflow.Now(ctx)
-	n.status.State, n.status.Since, n.status.Ended = state, now, now
+	n.status.State, n.status.Since, n.status.Ended, n.status.Aborting = state, now, now, false
 	n.show(ctx)
 	err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 	n.report(ctx)

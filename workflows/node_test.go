@@ -176,14 +176,22 @@ func TestAbortCancelsThePhaseAndStopsTheJob(t *testing.T) {
 	s := &script{block: run.Write}
 	env := newEnv(t, s)
 	env.SetTestTimeout(10 * time.Second)
+	var seen []run.Status
 	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
 		if info.ActivityType.Name == string(run.Write) {
 			env.UpdateWorkflow(run.UpdateAbort, "", accepted(t), run.AbortRequest{Reason: "wrong machine"})
 		}
+		if info.ActivityType.Name == run.ActivityStopJob {
+			seen = append(seen, queryNode(t, env))
+		}
 	})
 	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.Len(t, seen, 1)
+	require.True(t, seen[0].Aborting, "who looks sees it before it is over")
+	require.Equal(t, run.Running, seen[0].State)
 	status := result(t, env)
 	require.Equal(t, run.Aborted, status.State)
+	require.False(t, status.Aborting)
 	require.Equal(t, "aborted in write by a person: wrong machine", status.Problem.Message)
 	require.Contains(t, status.Problem.Erased, "are erased")
 	require.Equal(t, []string{s.inputs[run.Write][0].Key}, s.stopped)

@@ -62,7 +62,7 @@ func messageOf(err error) string {
 func (n *node) takeRetry(r run.RetryRequest) { n.retry = &r }
 
 func (n *node) takeAbort(r run.AbortRequest) {
-	n.abort = &r
+	n.abort, n.status.Aborting = &r, true
 	if n.cancel != nil {
 		n.cancel()
 	}

@@ -10,6 +10,7 @@ type Status struct {
 	Since    time.Time     `json:"since"` // in this phase and state
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended,omitzero"`
+	Aborting bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Rewinds  int           `json:"rewinds,omitempty"`
 	Facts    Facts         `json:"facts"`
 	Problem  *Problem      `json:"problem,omitempty"` // why it is stuck or was aborted
@@ -47,6 +48,7 @@ type Progress struct {
 	Total  int64     `json:"total,omitempty"`  // of the same, 0 unknown
 	Rate   float64   `json:"rate,omitempty"`   // bytes per second
 	Unmet  []string  `json:"unmet,omitempty"`  // conditions waited for
+	Try    int       `json:"try,omitempty"`    // the how-manyth job of the phase's pass, when not the first
 	Intent *Intent   `json:"intent,omitempty"` // recorded before the request is sent
 	At     time.Time `json:"at,omitzero"`
 }

@@ -12,24 +12,55 @@ import (
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
+// view is a lot as it is seen at a moment.
+type view struct {
+	lot     track.Lot
+	now     time.Time
+	silence *show.Silence // nil: Temporal answers
+}
+
+// page is the part of the nodes that a frame shows: from the first-th on so
+// many as fit. With the last-th on top nothing is left below.
+type page struct{ first, fit, last int }
+
 // frame draws a lot on a screen of width × height cells, with the nodes from
-// the first-th on in the order of interest. It reports how many nodes fit.
-func frame(l track.Lot, now time.Time, width, height, first int) (text string, fit int) {
-	nodes := order(l.Nodes)
+// the first-th on in the order of interest, or from where the rest fits.
+func frame(v view, width, height, first int) (string, page) {
+	nodes, now := order(v.lot.Nodes), v.now
+	if v.silence != nil {
+		now = v.silence.Since // nobody knows for how long what is shown has gone on
+	}
 	t := newTable(nodes, now, width)
-	lines := append(summary(l, now, width), "", t.head())
+	head := summary(v.lot, now, width)
+	lines := append(head[:1:1], old(v.silence, v.now, width)...)
+	lines = append(append(lines, head[1:]...), "", t.head())
 	room := max(1, height-len(lines)-1)
-	for _, n := range nodes[min(first, len(nodes)):] {
+	p := page{last: t.last(nodes, now, room)}
+	p.first = max(0, min(first, p.last))
+	for _, n := range nodes[p.first:] {
 		rows := t.rows(n, now)
-		if len(rows) > room && fit > 0 {
+		if len(rows) > room && p.fit > 0 {
 			break
 		}
 		rows = rows[:min(room, len(rows))]
-		lines, room, fit = append(lines, rows...), room-len(rows), fit+1
+		lines, room, p.fit = append(lines, rows...), room-len(rows), p.fit+1
 	}
 	lines = append(lines, strings.Split(strings.Repeat("\n", room), "\n")[1:]...)
-	lines = append(lines, footer(first, fit, len(nodes), width))
-	return strings.Join(lines[:min(len(lines), height)], "\n"), fit
+	lines = append(lines, footer(p, len(nodes), width))
+	return strings.Join(lines[:min(len(lines), height)], "\n"), p
+}
+
+// old says that Temporal does not answer, how old that makes what is shown, and
+// what failed; nothing when it answers.
+func old(s *show.Silence, now time.Time, width int) []string {
+	if s == nil {
+		return nil
+	}
+	lines := append(strings.Split(ansi.Wordwrap(s.Text(now), max(1, width), " "), "\n"), s.Why())
+	for i, line := range lines {
+		lines[i] = warning().Render(ansi.Truncate(strings.TrimSpace(line), width, "…"))
+	}
+	return lines
 }
 
 // summary tells of the whole lot: how many nodes are in which state, and in
@@ -108,10 +139,10 @@ func flow(words []string, width int) []string {
 	return lines
 }
 
-func footer(first, fit, nodes, width int) string {
+func footer(p page, nodes, width int) string {
 	text := "q leave, the runs go on"
-	if fit < nodes {
-		text = fmt.Sprintf("nodes %d to %d of %d", first+1, first+fit, nodes) + gap + "↑ ↓ PgUp PgDn scroll" + gap + text
+	if p.fit < nodes {
+		text = fmt.Sprintf("nodes %d to %d of %d", p.first+1, p.first+p.fit, nodes) + gap + "↑ ↓ PgUp PgDn scroll" + gap + text
 	}
 	return muted().Render(ansi.Truncate(text, width, "…"))
 }

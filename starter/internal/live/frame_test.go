@@ -11,8 +11,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -38,7 +40,7 @@ func rack() track.Lot {
 	write := node(2, run.Running, run.Write)
 	write.Progress = &run.Progress{Step: "write the image", Done: 2315717136, Total: 4453302272, Rate: 212.4e6}
 	stage := node(3, run.Running, run.Stage)
-	stage.Progress = &run.Progress{Step: "download the image", Done: 61e6, Total: 104.9e6, Rate: 1.2e6}
+	stage.Progress = &run.Progress{Step: "download the image", Done: 61e6, Total: 104.9e6, Rate: 1.2e6, Try: 2}
 	dial := node(4, run.Running, run.WaitSSH)
 	dial.Attempt, dial.Failure, dial.Progress = 3, "the host\x1b[2J does not answer at 10.0.0.4:22", &run.Progress{Step: "dial"}
 	ready := node(5, run.Ready, run.WaitReady)
@@ -81,18 +83,26 @@ func TestFrames(t *testing.T) {
 		lot           track.Lot
 		width, height int
 		first         int
+		silent        bool
 	}{
-		{"rack-80", rack(), 80, 24, 0},
-		{"rack-200", rack(), 200, 24, 0},
-		{"hall-80", hall(), 80, 24, 0},
-		{"hall-200", hall(), 200, 30, 0},
-		{"hall-scrolled", hall(), 80, 24, 500},
-		{"tiny", rack(), 30, 8, 0},
+		{"rack-80", rack(), 80, 24, 0, false},
+		{"rack-200", rack(), 200, 24, 0, false},
+		{"rack-silent-80", rack(), 80, 24, 0, true},
+		{"rack-silent-200", rack(), 200, 24, 0, true},
+		{"hall-80", hall(), 80, 24, 0, false},
+		{"hall-200", hall(), 200, 30, 0, false},
+		{"hall-scrolled", hall(), 80, 24, 500, false},
+		{"hall-end", hall(), 80, 24, 2000, false},
+		{"tiny", rack(), 30, 8, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			text, fit := frame(c.lot, start().Add(3*time.Minute), c.width, c.height, c.first)
-			require.Positive(t, fit)
+			v := view{lot: c.lot, now: start().Add(3 * time.Minute)}
+			if c.silent {
+				v.silence = silence()
+			}
+			text, p := frame(v, c.width, c.height, c.first)
+			require.Positive(t, p.fit)
 			plain := ansi.Strip(text)
 			lines := strings.Split(plain, "\n")
 			require.LessOrEqual(t, len(lines), c.height)
@@ -119,7 +129,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestColoursTellTheState(t *testing.T) {
 	t.Parallel()
-	text, _ := frame(rack(), start(), 80, 24, 0)
+	text, _ := frame(view{lot: rack(), now: start()}, 80, 24, 0)
 	require.Contains(t, text, "\x1b[1;31mstuck")
 	require.Contains(t, text, "\x1b[36mrunning")
 }
@@ -128,8 +138,8 @@ func TestNoSizeIsTooSmall(t *testing.T) {
 	t.Parallel()
 	for width := 1; width < 60; width++ {
 		for height := 1; height < 12; height++ {
-			text, fit := frame(rack(), start(), width, height, 0)
-			require.Positive(t, fit)
+			text, p := frame(view{rack(), start(), silence()}, width, height, 0)
+			require.Positive(t, p.fit)
 			lines := strings.Split(text, "\n")
 			require.LessOrEqual(t, len(lines), height)
 			for _, line := range lines {
@@ -137,7 +147,7 @@ func TestNoSizeIsTooSmall(t *testing.T) {
 			}
 		}
 	}
-	text, _ := frame(track.Lot{Name: "empty"}, start(), 80, 24, 0)
+	text, _ := frame(view{lot: track.Lot{Name: "empty"}, now: start()}, 80, 24, 0)
 	require.Contains(t, text, "Lot empty")
 }
 
@@ -159,14 +169,73 @@ func TestKeys(t *testing.T) {
 	l := hall()
 	m := &model{lot: &l, width: 80, height: 24, now: start(), leave: func() { left = true }}
 	m.View()
+	full := m.fit
+	m.key("end")
+	m.View()
+	last := m.first
+	require.Equal(t, 1000, last+m.fit, "the last node is shown")
+	require.GreaterOrEqual(t, m.fit, full, "on a full page")
 	for _, c := range []struct {
 		key   string
 		first int
-	}{{"down", 1}, {"up", 0}, {"up", 0}, {"end", 1000 - m.fit}, {"pgdown", 999}, {"home", 0}, {"pgdown", m.fit}} {
+	}{{"home", 0}, {"down", 1}, {"up", 0}, {"up", 0}, {"end", last}, {"down", last}, {"pgdown", last}, {"up", last - 1}, {"home", 0}, {"pgdown", full}} {
 		m.key(c.key)
+		m.View()
 		require.Equal(t, c.first, m.first, c.key)
 	}
 	require.False(t, left)
 	require.NotNil(t, m.key("ctrl+c"))
 	require.True(t, left)
+}
+
+// TestNoPageIsLeftEmpty: a terminal that grows and a lot that shrinks leave no
+// room below the last node while nodes are scrolled by.
+func TestNoPageIsLeftEmpty(t *testing.T) {
+	t.Parallel()
+	l := hall()
+	m := &model{lot: &l, width: 80, height: 24, now: start()}
+	m.View()
+	m.key("end")
+	m.View()
+	first := m.first
+	m.height = 60
+	m.View()
+	require.Equal(t, first-36, m.first)
+	require.Equal(t, 1000, m.first+m.fit)
+
+	few := rack()
+	m.lot = &few
+	m.View()
+	require.Zero(t, m.first)
+	require.Equal(t, len(few.Nodes), m.fit)
+}
+
+func silence() *show.Silence {
+	return &show.Silence{
+		Lot: "rack-1", Address: "temporal.example:7233", Since: start().Add(168 * time.Second), Seen: true,
+		Err: fmt.Errorf("lot rack-1 cannot be looked at: %w", serviceerror.NewUnavailable("connection\x1b[2J refused")),
+	}
+}
+
+// TestSilence: what is shown stays while Temporal is away, says how old it is,
+// second by second, and goes on by itself.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	m := &model{width: 120, height: 24}
+	m.Update(looked{rack(), start()})
+	s := silence()
+	m.Update(unheard{*s, s.Since.Add(5 * time.Second)})
+	require.Contains(t, ansi.Strip(m.View().Content), "Temporal at temporal.example:7233 has not answered for 5 s; shown is the state of 12:02:48 UTC\n")
+	m.Update(tick(s.Since.Add(12 * time.Second)))
+	text := ansi.Strip(m.View().Content)
+	require.Contains(t, text, "has not answered for 12 s")
+	require.Contains(t, text, "connection [2J refused")
+	require.Contains(t, text, "rack-1-w-007")
+	m.Update(looked{rack(), start()})
+	require.NotContains(t, ansi.Strip(m.View().Content), "Temporal")
+
+	s.Seen = false
+	m = &model{width: 120, height: 24}
+	m.Update(unheard{*s, s.Since.Add(5 * time.Second)})
+	require.Contains(t, ansi.Strip(m.View().Content), "has not answered for 5 s; nothing is known of the lot yet")
 }

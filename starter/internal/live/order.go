@@ -22,7 +22,7 @@ func rank(n track.Node) int {
 	case run.Stuck:
 		return 0
 	case run.Running:
-		if n.Attempt > 1 {
+		if tries(n) > 1 {
 			return 1
 		}
 		return 2

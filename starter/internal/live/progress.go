@@ -17,6 +17,8 @@ import (
 func work(n track.Node, width int) string {
 	p := n.Progress
 	switch {
+	case n.Aborting:
+		return ansi.Truncate(show.Doing(n), width, "…")
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
 		text := show.Clean(n.Failure)
 		if p != nil && p.Step != "" {

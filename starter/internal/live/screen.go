@@ -8,11 +8,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -59,6 +62,17 @@ func (s *Screen) Show(l track.Lot, now time.Time) error {
 	}
 }
 
+// Silent implements show.Watcher: what is shown stays, and says how old it is.
+func (s *Screen) Silent(silence show.Silence, now time.Time) error {
+	select {
+	case <-s.done:
+		return s.failure()
+	default:
+		s.program.Send(unheard{silence, now})
+		return nil
+	}
+}
+
 // Close implements show.Watcher: the terminal is as it was before.
 func (s *Screen) Close() error {
 	s.program.Quit()
@@ -74,21 +88,28 @@ func (s *Screen) failure() error {
 	return s.err
 }
 
-// looked is the lot as it was seen just now; tick is a second gone by.
+// looked is the lot as it was seen just now, unheard that it could not be;
+// tick is a second gone by.
 type (
 	looked struct {
 		lot track.Lot
 		now time.Time
+	}
+	unheard struct {
+		silence show.Silence
+		now     time.Time
 	}
 	tick time.Time
 )
 
 // model is what the screen shows.
 type model struct {
-	lot           *track.Lot // nil: not looked at yet
+	lot           *track.Lot    // nil: not looked at yet
+	silence       *show.Silence // nil: Temporal answers
 	now           time.Time
 	width, height int
 	first, fit    int // nodes that are scrolled by, and shown
+	last          int // so many can be scrolled by
 	leave         func()
 }
 
@@ -103,7 +124,9 @@ func everySecond() tea.Cmd {
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case looked:
-		m.lot, m.now = &msg.lot, msg.now
+		m.lot, m.silence, m.now = &msg.lot, nil, msg.now
+	case unheard:
+		m.silence, m.now = &msg.silence, msg.now
 	case tick:
 		m.now = time.Time(msg)
 		return m, everySecond()
@@ -133,18 +156,18 @@ func (m *model) key(key string) tea.Cmd {
 	case "home", "g":
 		m.scroll(0)
 	case "end", "G":
-		if m.lot != nil {
-			m.scroll(len(m.lot.Nodes) - max(1, m.fit))
-		}
+		m.scroll(math.MaxInt)
 	}
 	return nil
 }
 
+// scroll brings a node to the top, as far as no room is left empty below the
+// last one.
 func (m *model) scroll(to int) {
 	if m.lot == nil {
 		return
 	}
-	m.first = max(0, min(to, len(m.lot.Nodes)-1))
+	m.first = max(0, min(to, m.last))
 }
 
 // View implements tea.Model.
@@ -153,9 +176,11 @@ func (m *model) View() tea.View {
 	switch {
 	case m.width <= 0 || m.height <= 0:
 	case m.lot == nil:
-		text = "looking at the lot…"
+		text = strings.Join(append([]string{"looking at the lot…"}, old(m.silence, m.now, m.width)...), "\n")
 	default:
-		text, m.fit = frame(*m.lot, m.now, m.width, m.height, m.first)
+		var p page
+		text, p = frame(view{*m.lot, m.now, m.silence}, m.width, m.height, m.first)
+		m.first, m.fit, m.last = p.first, p.fit, p.last
 	}
 	v := tea.NewView(text)
 	v.AltScreen = true

@@ -42,13 +42,22 @@ func columns() []column {
 	}
 }
 
-// attempt is the attempt at the phase at work; the first one is nothing to
-// tell.
+// attempt is the how-manyth try of the phase at work is on; the first one is
+// nothing to tell.
 func attempt(n track.Node, _ time.Time) string {
-	if n.State != run.Running || n.Attempt < 2 {
+	if n.State != run.Running || tries(n) < 2 {
 		return ""
 	}
-	return fmt.Sprint(n.Attempt)
+	return fmt.Sprint(tries(n))
+}
+
+// tries counts the attempts at a phase or its jobs on the machine, whichever
+// are more: a later attempt goes on with the jobs of the one before.
+func tries(n track.Node) int {
+	if n.Progress == nil {
+		return int(n.Attempt)
+	}
+	return max(int(n.Attempt), n.Progress.Try)
 }
 
 // inPhase is how long a node has been in its phase and state.
@@ -111,6 +120,18 @@ func (t table) head() string {
 		b.WriteString(pad(c.title, t.widths[i], c.right) + gap)
 	}
 	return muted().Render(ansi.Truncate(b.String()+"PROGRESS", t.width, ""))
+}
+
+// last is the first of the nodes at the end that fill the lines there are.
+func (t table) last(nodes []track.Node, now time.Time, lines int) int {
+	i := len(nodes)
+	for i > 0 {
+		if lines -= len(t.rows(nodes[i-1], now)); lines < 0 {
+			break
+		}
+		i--
+	}
+	return max(0, min(i, len(nodes)-1))
 }
 
 // rows gives a node's lines.

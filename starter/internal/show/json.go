@@ -12,25 +12,47 @@ import (
 type Events struct {
 	Encode func(any) error
 	seen   map[string]string
+	silent bool
 }
+
+// Silent implements Watcher.
+func (v *Events) Silent(s Silence, now time.Time) error {
+	if v.silent {
+		return nil
+	}
+	v.silent = true
+	return v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: s.Lot, Reason: s.Err.Error(), Since: s.Since.UTC()})
+}
+
+// eventTemporal is that Temporal ceases to answer, with the reason, or answers
+// again.
+const eventTemporal = "temporal"
 
 // Event is what happened to a node.
 type Event struct {
-	Event     string        `json:"event"` // node or lot
+	Event     string        `json:"event"` // node, lot or temporal
 	Time      time.Time     `json:"time"`
 	Lot       string        `json:"lot"`
 	Node      string        `json:"node,omitempty"`
 	State     run.State     `json:"state,omitempty"`
 	Phase     run.Phase     `json:"phase,omitempty"`
 	Attempt   int32         `json:"attempt,omitempty"`
+	Aborting  bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Reason    string        `json:"reason,omitempty"`
 	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
+	Since     time.Time     `json:"since,omitzero"` // of the last answer of a Temporal that does not answer
 	Simulated bool          `json:"simulated,omitempty"`
 }
 
 // Show implements Watcher.
 func (v *Events) Show(l track.Lot, now time.Time) error {
+	if v.silent {
+		v.silent = false
+		if err := v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: l.Name, Simulated: l.Lab}); err != nil {
+			return err
+		}
+	}
 	if turned(&v.seen, l) {
 		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
 			return err
@@ -42,7 +64,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 		event := Event{
 			Event: "node", Time: now.UTC(), Lot: l.Name, Node: n.Node.Name, State: n.State, Phase: n.Phase,
-			Attempt: n.Attempt, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
+			Attempt: n.Attempt, Aborting: n.Aborting, Reason: n.Reason, Waits: n.Waits, Progress: n.Progress, Simulated: l.Lab,
 		}
 		if err := v.Encode(event); err != nil {
 			return err
@@ -74,6 +96,7 @@ type NodeResult struct {
 	RunID    string                `json:"runId,omitempty"` // of the workflow; empty: not started
 	State    run.State             `json:"state"`
 	Phase    run.Phase             `json:"phase,omitempty"`
+	Aborting bool                  `json:"aborting,omitempty"`
 	Reason   string                `json:"reason,omitempty"`
 	Remedy   string                `json:"remedy,omitempty"`
 	Seconds  float64               `json:"seconds,omitempty"`
@@ -86,7 +109,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID, RunID: n.RunID,
-			State: n.State, Phase: n.Phase, Reason: n.Reason,
+			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason,
 		}
 		if s := n.Status; s != nil {
 			end := now

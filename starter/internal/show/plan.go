@@ -8,23 +8,37 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-// Plan tells what a lot will erase, and with what.
-func Plan(l *lot.Lot, warnings []string) string {
+// spared marks what is not erased as long as what the last run left is there.
+const spared = "not erased *"
+
+// Plan tells what a lot will erase, and with what. The nodes whose server's last
+// run ended Ready are known by name: they are left alone if that still holds.
+func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 	var b strings.Builder
 	if l.Lab {
 		b.WriteString(Simulated + "\n\n")
 	}
 	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, Servers(len(l.Nodes)), l.Nodes[0].Run.Zone)
 	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK", "OTHERS"}}
+	some := false
 	for _, n := range l.Nodes {
-		other := "ERASED"
-		if n.Run.Disks.Secondary == run.Keep {
+		system, other := Choice(n.Run.Disks.System), "ERASED"
+		switch {
+		case ready[n.Run.Name] && !n.Run.Reprovision:
+			system, other, some = spared, spared, true
+		case n.Run.Disks.Secondary == run.Keep:
 			other = "kept"
 		}
-		rows = append(rows, []string{n.Run.Name, Clean(n.Run.ServerName), n.Run.ServerID, Choice(n.Run.Disks.System), other})
+		rows = append(rows, []string{n.Run.Name, Clean(n.Run.ServerName), n.Run.ServerID, system, other})
 	}
 	b.WriteString(Table(rows))
 	b.WriteString("\nThe system disk is erased for Talos. Other disks marked ERASED get an empty GPT.\n")
+	if some {
+		b.WriteString(`* The last run on this server ended Ready. If Talos still answers there nothing
+  is erased: a node that is Ready with its config of this lot is left alone, any
+  other is refused. If no Talos answers, the disks are ERASED as the file says.
+`)
+	}
 	image := l.Nodes[0].Run.Image
 	fmt.Fprintf(&b, "\nimage   %s\n", image.URL)
 	for _, d := range [][2]string{{"sha256", image.SHA256}, {"raw", image.RawSHA256}} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -95,7 +96,7 @@ func TestJSONEvents(t *testing.T) {
 
 const results = `NODE  SERVER    STATE    TOTAL  PREFLIGHT  REBOOT-RESCUE  WAIT-SSH  DISK-PREP  STAGE  WRITE       SYSRQ-RESET  BOOT-NORMAL  APPLY-CONFIG  WAIT-READY
 a     metal-a   ready    3m07s  1.0s                                                  1m00s (2×)                                          1m57s
-bb    metal-bb  running  30.0s                                                        30.0s
+bb    metal-bb  running  30.0s                                                        30.0s…
 c     metal-c   running
 d     metal-d   stuck    30.0s                                      1.0s
 e     metal-e   refused
@@ -111,28 +112,51 @@ REBOOT-RESCUE
 WAIT-SSH
 DISK-PREP                                     1.0s
 STAGE
-WRITE          1m00s (2×)  30.0s
+WRITE          1m00s (2×)  30.0s…
 SYSRQ-RESET
 BOOT-NORMAL
 APPLY-CONFIG
 WAIT-READY     1m57s
 `
 
-const resultsShort = `NODE  SERVER    STATE    TOTAL  SLOWEST PHASE
-a     metal-a   ready    3m07s  wait-ready 1m57s
-bb    metal-bb  running  30.0s  write 30.0s
-c     metal-c   running
-d     metal-d   stuck    30.0s  disk-prep 1.0s
-e     metal-e   refused
-f     metal-f   queued
+const resultsBrief = `NODE  STATE    TOTAL  PHASE            SERVER    SLOWEST PHASE
+a     ready    3m07s                   metal-a   wait-ready 1m57s
+bb    running  30.0s  write 30.0s…     metal-bb  write 30.0s…
+c     running         wait-ssh         metal-c
+d     stuck    30.0s  disk-prep 1.0s   metal-d   disk-prep 1.0s
+e     refused                          metal-e
+f     queued                           metal-f
+g     aborted  30.0s  write 2.0s (2×)  metal-g   write 2.0s (2×)
 `
+
+const resultsBriefest = `NODE  STATE    TOTAL  PHASE
+a     ready    3m07s
+bb    running  30.0s  write 30.0s…
+c     running         wait-ssh
+d     stuck    30.0s  disk-prep 1.0s
+e     refused
+f     queued
+g     aborted  30.0s  write 2.0s (2×)
+`
+
+// rack is fleet and an aborted node.
+func rack() track.Lot {
+	l := fleet()
+	aborted := l.Nodes[3]
+	aborted.Node.Name, aborted.Node.ServerName, aborted.State, aborted.Phase = "g", "metal-g", run.Aborted, run.Write
+	pass := run.PhaseRecord{Phase: run.Write, Started: start(), Ended: start().Add(time.Second)}
+	aborted.Status = &run.Status{State: run.Aborted, Started: start(), Timeline: []run.PhaseRecord{pass, pass}}
+	l.Nodes = append(l.Nodes, aborted)
+	return l
+}
 
 func TestResults(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second), 0))
 	require.Equal(t, results, Results(fleet(), start().Add(30*time.Second), 200))
 	require.Equal(t, resultsDown, Results(fleet(), start().Add(30*time.Second), 80))
-	require.Equal(t, resultsShort, Results(fleet(), start().Add(30*time.Second), 60))
+	require.Equal(t, resultsBrief, Results(rack(), start().Add(30*time.Second), 66))
+	require.Equal(t, resultsBriefest, Results(rack(), start().Add(30*time.Second), 40))
 	require.Equal(t, `
 d is stuck in disk-prep: two disks are alike
   what to do: name a serial
@@ -223,4 +247,48 @@ func TestUnits(t *testing.T) {
 	} {
 		require.Equal(t, want, Choice(c))
 	}
+}
+
+// TestAborting: an abort that takes its time is seen, by people and programs.
+func TestAborting(t *testing.T) {
+	t.Parallel()
+	l := fleet()
+	var out bytes.Buffer
+	plain := &Plain{Out: &out}
+	require.NoError(t, plain.Show(l, start()))
+	out.Reset()
+	l.Nodes[1].Aborting, l.Nodes[3].Aborting = true, true
+	require.NoError(t, plain.Show(l, start()))
+	require.Regexp(t, `^\S+  bb +running  write +aborting: .*\n\S+  d +stuck +disk-prep +aborting: .*\n$`, out.String())
+	require.False(t, l.Nodes[3].Settled(), "it goes on to its end")
+	require.Contains(t, Detail(l, l.Nodes[1], start()), "doing     aborting: ")
+	require.True(t, ResultOf(l, "", start()).Nodes[1].Aborting)
+}
+
+// TestPlanSparesWhatIsReady: what the last run left Ready is not called ERASED,
+// unless the lot file says so.
+func TestPlanSparesWhatIsReady(t *testing.T) {
+	t.Parallel()
+	l := &lot.Lot{Name: "rack-1"}
+	for _, name := range []string{"a", "b", "c"} {
+		l.Nodes = append(l.Nodes, lot.Node{Run: run.Node{Name: name, ServerName: "metal-" + name, ServerID: "id", Zone: "z", Disks: run.DiskPolicy{System: run.DiskChoice{Smallest: true}}}})
+	}
+	l.Nodes[2].Run.Reprovision = true
+	text := Plan(l, map[string]bool{"b": true, "c": true}, nil)
+	require.Contains(t, text, `NODE  SERVER   SERVER ID  SYSTEM DISK   OTHERS
+a     metal-a  id         the smallest  ERASED
+b     metal-b  id         not erased *  not erased *
+c     metal-c  id         the smallest  ERASED
+`)
+	require.Contains(t, text, "\n* The last run on this server ended Ready.")
+	require.NotContains(t, Plan(l, nil, nil), "*")
+}
+
+// TestLeftAlone: a node that was Ready already was not installed.
+func TestLeftAlone(t *testing.T) {
+	t.Parallel()
+	n := fleet().Nodes[0]
+	require.Equal(t, "Talos v1.13.8", Doing(n))
+	n.Phase = run.Preflight
+	require.Equal(t, "left alone, was Ready with the lot's config: Talos v1.13.8", Doing(n))
 }

@@ -36,7 +36,7 @@ func Table(rows [][]string) string {
 // Results is the table at the end: each node's state and the time that it
 // spent in each phase, all passes together. When that is wider than width (0:
 // there is no limit) the phases run down; for more nodes than then fit side
-// by side, the slowest phase stands for all.
+// by side, the phase that a node is in and the slowest one stand for all.
 func Results(l track.Lot, now time.Time, width int) string {
 	across := resultRows(l, now)
 	if fits(across, width) {
@@ -45,11 +45,30 @@ func Results(l track.Lot, now time.Time, width int) string {
 	if down := transpose(across); fits(down, width) {
 		return Table(down)
 	}
-	short := [][]string{append(across[0][:4:4], "SLOWEST PHASE")}
-	for i, n := range l.Nodes {
-		short = append(short, append(across[i+1][:4:4], slowest(n.Status, now)))
+	return Table(inBrief(l, now, width))
+}
+
+// inBrief has the phase that each node is in, or came to, and what else fits.
+func inBrief(l track.Lot, now time.Time, width int) [][]string {
+	rows := [][]string{{"NODE", "STATE", "TOTAL", "PHASE", "SERVER", "SLOWEST PHASE"}}
+	for _, n := range l.Nodes {
+		rows = append(rows, []string{n.Node.Name, string(n.State), Took(n, now), currently(n, now), Clean(n.Node.ServerName), slowest(n.Status, now)})
 	}
-	return Table(short)
+	for !fits(rows, width) && len(rows[0]) > 4 {
+		for i, row := range rows {
+			rows[i] = row[:len(row)-1]
+		}
+	}
+	return rows
+}
+
+// currently names the phase that a node is in, or came to short of Ready, and
+// the time that its run has spent in it.
+func currently(n track.Node, now time.Time) string {
+	if n.State == run.Ready || n.Phase == "" {
+		return ""
+	}
+	return strings.TrimSpace(string(n.Phase) + " " + phaseText(n.Status, n.Phase, now))
 }
 
 // resultRows has a row a node and a column a phase.
@@ -114,14 +133,18 @@ func phaseTime(s *run.Status, p run.Phase, now time.Time) (total time.Duration, 
 }
 
 func phaseText(s *run.Status, p run.Phase, now time.Time) string {
-	switch total, passes := phaseTime(s, p, now); passes {
-	case 0:
+	total, passes := phaseTime(s, p, now)
+	if passes == 0 {
 		return ""
-	case 1:
-		return Duration(total)
-	default:
-		return fmt.Sprintf("%s (%d×)", Duration(total), passes)
 	}
+	text := Duration(total)
+	if last := s.Timeline[len(s.Timeline)-1]; last.Phase == p && last.Ended.IsZero() {
+		text += "…" // it goes on
+	}
+	if passes > 1 {
+		text += fmt.Sprintf(" (%d×)", passes)
+	}
+	return text
 }
 
 // slowest names the phase in which a run has spent the most time.

@@ -53,6 +53,9 @@ func Progress(p *run.Progress) string {
 		return ""
 	}
 	parts := []string{p.Step}
+	if p.Try > 1 {
+		parts = append(parts, fmt.Sprintf("job %d of the phase", p.Try))
+	}
 	switch {
 	case p.Total > 0:
 		parts = append(parts, fmt.Sprintf("%d%% of %s", min(100, p.Done*100/p.Total), Bytes(p.Total)))
@@ -73,6 +76,8 @@ func Doing(n track.Node) string {
 	switch {
 	case n.State == run.Ready:
 		return readyText(n)
+	case n.Aborting:
+		return "aborting: the job on the machine is stopped first, if there is one"
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
 		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, cmp.Or(n.Waits, Progress(n.Progress)), n.Failure))
 	case n.State == run.Running:
@@ -88,7 +93,11 @@ func readyText(n track.Node) string {
 	if n.Status == nil || n.Status.Facts.Ready == nil {
 		return ""
 	}
-	return Clean("Talos " + n.Status.Facts.Ready.TalosVersion)
+	text := Clean("Talos " + n.Status.Facts.Ready.TalosVersion)
+	if n.Phase == run.Preflight { // it went no further
+		return "left alone, was Ready with the lot's config: " + text
+	}
+	return text
 }
 
 // Took is how long a node's run has taken so far, or took.

@@ -15,21 +15,46 @@ import (
 type Watcher interface {
 	// Show shows the lot as it is now.
 	Show(l track.Lot, now time.Time) error
+	// Silent tells that the lot cannot be looked at, after each look that
+	// failed. What was shown stays, and is old, until Show is called again.
+	Silent(s Silence, now time.Time) error
 	// Close ends the showing, so that others may write.
 	Close() error
 }
 
 // Plain writes a line whenever a node's state or phase changes.
 type Plain struct {
-	Out  io.Writer
-	seen map[string]string
+	Out    io.Writer
+	seen   map[string]string
+	silent bool
+}
+
+// Silent implements Watcher.
+func (v *Plain) Silent(s Silence, now time.Time) error {
+	if v.silent {
+		return nil
+	}
+	v.silent = true
+	return v.line(now, s.Text(now)+": "+s.Why())
+}
+
+// line writes a line that is of no node.
+func (v *Plain) line(now time.Time, text string) error {
+	_, err := fmt.Fprintf(v.Out, "%s  %s\n", now.UTC().Format(time.RFC3339), text)
+	return err
 }
 
 // Show implements Watcher.
 func (v *Plain) Show(l track.Lot, now time.Time) error {
+	if v.silent {
+		v.silent = false
+		if err := v.line(now, fmt.Sprintf("Temporal answers again: lot %s is followed on", l.Name)); err != nil {
+			return err
+		}
+	}
 	if turned(&v.seen, l) {
 		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
-		if _, err := fmt.Fprintf(v.Out, "%s  lot %s: %s\n", now.UTC().Format(time.RFC3339), l.Name, text); err != nil {
+		if err := v.line(now, fmt.Sprintf("lot %s: %s", l.Name, text)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +97,7 @@ func changed(seen *map[string]string, n track.Node) bool {
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", step))
+	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
 }
 
 // differs notes what is seen of somebody, and reports whether it is new.

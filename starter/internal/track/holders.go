@@ -26,47 +26,56 @@ type Holder struct {
 // looksAtOnce bounds how many runs are looked at side by side.
 const looksAtOnce = 16
 
-// Holders finds the runs that hold any of the nodes' servers now, in the
-// nodes' order.
-func Holders(ctx context.Context, c client.Client, nodes []run.Node) ([]Holder, error) {
-	found := make([]*Holder, len(nodes))
+// LastRuns are the last runs on the servers of some nodes.
+type LastRuns struct {
+	Held  []Holder        // those that hold their server now, in the nodes' order
+	Ready map[string]bool // nodes whose server's last run ended Ready
+}
+
+// LookAtServers looks for the last run on each node's server.
+func LookAtServers(ctx context.Context, c client.Client, nodes []run.Node) (LastRuns, error) {
+	held, ready := make([]*Holder, len(nodes)), make([]bool, len(nodes))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(looksAtOnce)
 	for i, n := range nodes {
 		group.Go(func() error {
 			var err error
-			found[i], err = holder(ctx, c, n)
+			held[i], ready[i], err = lastRun(ctx, c, n)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return LastRuns{}, err
 	}
-	var held []Holder
-	for _, h := range found {
+	last := LastRuns{Ready: map[string]bool{}}
+	for i, h := range held {
 		if h != nil {
-			held = append(held, *h)
+			last.Held = append(last.Held, *h)
+		}
+		if ready[i] {
+			last.Ready[nodes[i].Name] = true
 		}
 	}
-	return held, nil
+	return last, nil
 }
 
-// holder finds the run that holds a node's server now, nil when none does.
-func holder(ctx context.Context, c client.Client, n run.Node) (*Holder, error) {
+// lastRun finds the run that holds a node's server now, nil when none does, and
+// whether the one that is over ended Ready.
+func lastRun(ctx context.Context, c client.Client, n run.Node) (*Holder, bool, error) {
 	d, err := describe(ctx, c, n.ID(), "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the runs on server %s cannot be looked at: %w", n.ServerName, err)
+		return nil, false, fmt.Errorf("the runs on server %s cannot be looked at: %w", n.ServerName, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return nil, nil
+		return nil, nodeRunOf(info).state == run.Ready, nil
 	}
 	return &Holder{
 		Node: n.Name, WorkflowID: n.ID(), RunID: info.GetExecution().GetRunId(),
 		Lot:     keyword(info.GetSearchAttributes().GetIndexedFields(), run.AttrLot),
 		Started: info.GetStartTime().AsTime(),
-	}, nil
+	}, false, nil
 }

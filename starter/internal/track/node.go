@@ -98,6 +98,8 @@ func (n *Node) activity(d *workflowservice.DescribeWorkflowExecutionResponse) {
 			continue
 		}
 		n.Attempt, n.Failure = a.GetAttempt(), a.GetLastFailure().GetMessage()
+		// Seen without a worker: a phase is cancelled for an abort alone.
+		n.Aborting = a.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 		n.turn = a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetActivityOptions().GetTaskQueue().GetName() == run.ProviderTaskQueue
 		var p run.Progress
 		if a.GetHeartbeatDetails() != nil && converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil {
@@ -128,6 +130,7 @@ func (t *Tracker) explain(ctx context.Context, l *Lot) {
 // tell puts the workflow's own word over what was seen from outside.
 func (n *Node) tell(s run.Status) {
 	n.Status, n.State, n.Phase = &s, s.State, s.Phase
+	n.Aborting = (n.Aborting || s.Aborting) && !s.State.Final()
 	n.Reason = ""
 	if s.Problem != nil {
 		n.Reason = s.Problem.Message

@@ -47,6 +47,7 @@ type Node struct {
 	Reason     string        `json:"reason,omitempty"`   // why it is stuck, aborted or refused
 	Status     *run.Status   `json:"status,omitempty"`   // nil: not started, or no worker answered
 	Progress   *run.Progress `json:"progress,omitempty"` // of the phase at work, nil: none told
+	Aborting   bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Attempt    int32         `json:"attempt,omitempty"`  // of the phase at work, from 1
 	Failure    string        `json:"failure,omitempty"`  // how the attempt before it ended
 	Waits      string        `json:"waits,omitempty"`    // why it does not go on although nothing failed on the machine, as far as it is known
@@ -55,7 +56,7 @@ type Node struct {
 }
 
 // Settled reports that a node goes no further by itself.
-func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck }
+func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck && !n.Aborting }
 
 // Settled reports that no node goes any further by itself.
 func (l Lot) Settled() bool {
