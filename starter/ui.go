@@ -85,8 +85,8 @@ func filter(lot string, all bool) string {
 
 // nodePage is the page of a node's latest run that tells how it stands.
 func nodePage(ctx context.Context, c *temporal.Connection, base string, n track.Node) (string, error) {
-	if n.State == run.Queued || n.State == run.Refused {
-		return "", refuse("look at its lot", "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
+	if n.RunID == "" {
+		return "", refuse(fmt.Sprintf("look at its lot with `starter ui %s --all`", n.Node.Lot), "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
 	}
 	d, err := c.DescribeWorkflow(ctx, n.WorkflowID, "")
 	if err != nil {

@@ -157,8 +157,8 @@ func TestLists(t *testing.T) {
 			Stuck: &track.StuckNode{Node: "w-2", Reason: "two disks\x1b are alike"}, Simulated: true},
 		{Lot: "b", State: run.Aborted, Nodes: 3, Counts: track.Counts{Ready: 1, Aborted: 1, Refused: 1}, Started: start(), Ended: start().Add(time.Minute)},
 	}
-	require.Equal(t, `LOT     STATE    READY  RUNNING  QUEUED  STUCK  OTHER  STARTED              TOOK   FIRST STUCK
-rack-1  stuck    9/12   1                2             2026-12-01 12:00:00  2m00s  w-2: two disks are alike
+	require.Equal(t, `LOT     STATE    READY  RUNNING  QUEUED  STUCK  OTHER  STARTED              TOOK   WHY
+rack-1  stuck    9/12   1                2             2026-12-01 12:00:00  2m00s  first stuck is w-2: two disks are alike
 b       aborted  1/3                            2      2026-12-01 12:00:00  1m00s
 `+Simulated+"\n", Lots(lots, start().Add(2*time.Minute), false, 0))
 	for line := range strings.Lines(Lots(lots, start(), false, 60)) {
@@ -223,4 +223,30 @@ func TestUnits(t *testing.T) {
 	} {
 		require.Equal(t, want, Choice(c))
 	}
+}
+
+// TestATryWithoutProgress has no hole where its progress would stand.
+func TestATryWithoutProgress(t *testing.T) {
+	t.Parallel()
+	n := track.Node{State: run.Running, Attempt: 2, Failure: "no route"}
+	require.Equal(t, "try 2; before: no route", Doing(n))
+	n.Progress = &run.Progress{Step: "writing"}
+	require.Equal(t, "try 2, writing; before: no route", Doing(n))
+}
+
+// TestAPauseIsSeen, with who and why, on lines that fit.
+func TestAPauseIsSeen(t *testing.T) {
+	t.Parallel()
+	l := track.Lot{Name: "rack-1", Held: "lunch", Paused: &run.Pause{Reason: "lunch"}}
+	text := Wrap(Waits(l), 80)
+	require.Contains(t, text, "The lot is paused by a person: lunch")
+	for line := range strings.Lines(text) {
+		require.LessOrEqual(t, len(line), 81)
+	}
+	l.Paused = &run.Pause{Reason: "2 nodes are stuck", Itself: true}
+	require.Contains(t, Waits(l), "paused by itself: 2 nodes are stuck")
+	l.Paused = nil
+	require.Contains(t, Waits(l), "The queued nodes do not start: lunch; look after that.")
+	paused := track.Summary{Lot: "rack-1", State: run.Running, Paused: &run.Pause{Reason: run.PausedByPerson}}
+	require.Regexp(t, `rack-1 +paused .*paused by a person\n`, Lots([]track.Summary{paused}, start(), false, 0))
 }

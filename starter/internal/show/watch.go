@@ -29,6 +29,9 @@ type Plain struct {
 func (v *Plain) Show(l track.Lot, now time.Time) error {
 	if turned(&v.seen, l) {
 		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
+		if l.Failing == "" && l.Paused != nil {
+			text = Clean(l.Paused.String())
+		}
 		if _, err := fmt.Fprintf(v.Out, "%s  lot %s: %s\n", now.UTC().Format(time.RFC3339), l.Name, text); err != nil {
 			return err
 		}
@@ -56,12 +59,15 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 // Close implements Watcher.
 func (v *Plain) Close() error { return nil }
 
-// turned reports whether the lot's workflow has begun or ceased to fail since
-// it was seen last.
+// turned reports whether the lot's workflow has begun or ceased to fail, or was
+// paused or resumed, since it was seen last.
 func turned(seen *map[string]string, l track.Lot) bool {
 	is := ""
 	if l.Failing != "" {
 		is = "failing"
+	}
+	if l.Paused != nil {
+		is += " " + l.Paused.String()
 	}
 	return differs(seen, "", is) // no node's name is empty
 }

@@ -35,6 +35,7 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 		}
 		return n, true, nil
 	}
+	n.RunID = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	n.attributes(d)
 	n.activity(d)
 	n.Waits = t.failing(ctx, d)
