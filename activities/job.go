@@ -39,6 +39,7 @@ type jobEnd struct {
 // keeps the jobs of all keys apart.
 func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spec api.JobSpec) (jobEnd, error) {
 	spec.Fence = &api.Fence{Run: in.Run, Pass: in.Pass}
+	var tries strings.Builder // how the jobs before this one failed
 	for n := 1; ; {
 		status, err := a.attach(ctx, b, in, jobKey(in, n), spec)
 		switch {
@@ -58,9 +59,10 @@ func (a *Activities) runJob(ctx context.Context, b *beat, in run.PhaseInput, spe
 			return jobEnd{}, err
 		}
 		if n == maxJobs {
-			return jobEnd{}, gaveUp(err)
+			return jobEnd{}, gaveUp(err, tries.String())
 		}
 		b.tries(n + 1)
+		fmt.Fprintf(&tries, "job %d of %d: %s\n", n, maxJobs, clip.End(messageOf(err), 300))
 		b.step("starting the job again: " + clip.End(err.Error(), 200))
 		if err := pause.For(ctx, againAfter(n)); err != nil {
 			return jobEnd{}, err
@@ -80,14 +82,26 @@ func cutOff(ctx context.Context, b *beat, in run.PhaseInput, until time.Time, br
 	return pause.For(ctx, machinePoll)
 }
 
-// gaveUp hands a job that always fails to a person, in its own words.
-func gaveUp(err error) error {
+// messageOf is an error without what a person can do about it.
+func messageOf(err error) string {
+	if f, ok := fault.As(err); ok {
+		return f.Message
+	}
+	return err.Error()
+}
+
+// gaveUp hands a job that always fails to a person, in its own words, with how
+// the tries before it failed.
+func gaveUp(err error, tries string) error {
 	f, _ := fault.As(err)
 	remedy := "mend the cause, then retry"
-	if f.Remedy != "" {
+	switch {
+	case strings.Contains(f.Remedy, "starter retry"):
+		remedy = f.Remedy
+	case f.Remedy != "":
 		remedy = f.Remedy + "; then retry"
 	}
-	return fault.Operator(remedy, "the job failed %d times, the last time because %s", maxJobs, f.Message).WithTail(f.Tail)
+	return fault.Operator(remedy, "the job failed %d times, the last time because %s", maxJobs, f.Message).WithTail(tries + f.Tail)
 }
 
 // jobKey is the key of the n-th job of a pass through a phase.

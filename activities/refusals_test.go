@@ -82,13 +82,17 @@ func TestJobsThatFail(t *testing.T) {
 	require.EqualError(t, err, "write on server em-1 ended as canceled without a result")
 	require.Equal(t, fault.Transient, fault.ClassOf(err))
 
-	err = gaveUp(fault.Retry("the image server answers 503"))
+	err = gaveUp(fault.Retry("the image server answers 503"), "")
 	require.EqualError(t, err, "the job failed 5 times, the last time because the image server answers 503; mend the cause, then retry")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
-	err = gaveUp(fault.Operator("pull the disk", "/dev/sda does not write").WithTail("the log's end"))
+	err = gaveUp(fault.Operator("pull the disk", "/dev/sda does not write").WithTail("the log's end"), "")
 	require.EqualError(t, err, "the job failed 5 times, the last time because /dev/sda does not write; pull the disk; then retry")
 	f, _ = fault.As(err)
 	require.Equal(t, "the log's end", f.Tail)
+	err = gaveUp(fault.New(fault.Transient, "give it with `starter retry LOT NODE`", "the disk fails").WithTail("the log's end"), "job 1 of 5: no\n")
+	f, _ = fault.As(err)
+	require.Equal(t, "give it with `starter retry LOT NODE`", f.Remedy, "a remedy that ends with retry is not told to retry")
+	require.Equal(t, "job 1 of 5: no\nthe log's end", f.Tail)
 }
 
 // TestPhasesWithoutTheirGround go back: what they build on is not there.

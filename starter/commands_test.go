@@ -75,7 +75,8 @@ func testReady(t *testing.T, c *cluster) {
 	require.Contains(t, k.out.String(), "node-2  metal-2  00000000-0000-4000-8000-000000000002  not erased *  not erased *")
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("retry", "ready", "node-2"))
-	require.Contains(t, k.err.String(), "no run of node node-2 is open")
+	require.Contains(t, k.err.String(), "node node-2 is Ready, and its run has ended")
+	require.Contains(t, k.err.String(), "`starter provision --batch LOT.YAML --node node-2`")
 }
 
 func testJSON(t *testing.T, c *cluster) {

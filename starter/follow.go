@@ -139,17 +139,7 @@ func (a *app) result(l track.Lot, address string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
 	b.WriteString(show.Wrap(show.Stops(l), a.width()))
-	if l.Held != "" {
-		fmt.Fprintf(&b, "\nThe queued nodes do not start: %s. Look after that, or let a paused lot go on with `starter resume %s`.\n", l.Held, l.Name)
-	}
-	if l.Slowed != "" {
-		fmt.Fprintf(&b, "The provider is asked slowly: limited to %s.\n", l.Slowed)
-	}
-	if l.Failing != "" {
-		b.WriteString(show.Wrap(fmt.Sprintf("The lot does not go on: %s.\n", show.Clean(l.Failing)), a.width()))
-	} else if l.NoWorker {
-		b.WriteString("No worker answers, so this may not be all; `starter up` or the worker must run.\n")
-	}
+	b.WriteString(show.Wrap(show.Waits(l), a.width()))
 	if l.Lab {
 		b.WriteString(show.Simulated + "\n")
 	}

@@ -10,13 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/history"
 	"github.com/ironlot/ironlot/starter/internal/show"
-	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 type postmortemFlags struct {
@@ -114,61 +110,6 @@ func readHistory(file string) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than the %d bytes that a history may have", file, maxHistory)
 	}
 	return data, err
-}
-
-// recordedLot reads the histories that Temporal keeps of a lot's nodes. A
-// node that was never started has none.
-func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, error) {
-	lot := history.Lot{Name: args[0]}
-	c, err := a.connect(ctx)
-	if err != nil {
-		return lot, err
-	}
-	defer c.Close()
-	l, err := track.New(c.Client, args[0]).Look(ctx)
-	if err != nil {
-		return lot, err
-	}
-	nodes := l.Nodes
-	if len(args) == 2 {
-		n, err := pick(l, args[1])
-		if err != nil {
-			return lot, err
-		}
-		nodes = []track.Node{n}
-	}
-	for _, n := range nodes {
-		if n.RunID == "" {
-			continue
-		}
-		h, err := recordedHistory(ctx, c.Client, n.WorkflowID, n.RunID)
-		if err != nil {
-			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
-		}
-		r, err := history.Read(n.WorkflowID, h)
-		if err != nil {
-			return lot, err
-		}
-		lot.Nodes = append(lot.Nodes, *r)
-	}
-	if len(lot.Nodes) == 0 {
-		return lot, refuse("look at `starter status "+args[0]+"`", "no node of lot %s has been started, so there is no story to tell", args[0])
-	}
-	return lot, nil
-}
-
-// recordedHistory reads the history of a workflow's run.
-func recordedHistory(ctx context.Context, c client.Client, id, runID string) (*historypb.History, error) {
-	h := &historypb.History{}
-	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		if err != nil {
-			return nil, err
-		}
-		h.Events = append(h.Events, e)
-	}
-	return h, nil
 }
 
 func (a *app) writeReport(lot history.Lot, o postmortemFlags) error {

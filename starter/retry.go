@@ -48,7 +48,7 @@ allows the corrected rule to choose another one.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.stuck, "stuck", false, "all stuck nodes of the lot")
 	f.StringVar(&o.from, "from", "", "phase to go on with: "+phaseList())
-	f.StringVar(&o.reason, "reason", "", "why, for the history")
+	f.StringVar(&o.reason, "reason", "", reasonHelp)
 	f.StringVar(&o.batch, "batch", "", "the corrected lot file")
 	f.BoolVar(&o.anotherDisk, "another-disk", false, "the corrected lot file may choose another system disk")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(strings.Split(phaseList(), ", "), cobra.ShellCompDirectiveNoFileComp))
@@ -77,38 +77,38 @@ func (a *app) retry(ctx context.Context, lotName string, nodes []string, o retry
 		return err
 	}
 	defer c.Close()
-	chosen, err := choose(ctx, c.Client, lotName, nodes)
+	l, chosen, err := choose(ctx, c.Client, lotName, nodes)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for _, n := range chosen {
-		if err := a.retryNode(ctx, c.Client, n, request, corrected); err != nil {
+		if err := a.retryNode(ctx, c.Client, l, n, request, corrected); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// choose finds the named nodes of a lot, or those that are stuck.
-func choose(ctx context.Context, c client.Client, lotName string, nodes []string) ([]track.Node, error) {
+// choose finds the named nodes of a lot, or those that are stuck, and the lot.
+func choose(ctx context.Context, c client.Client, lotName string, nodes []string) (track.Lot, []track.Node, error) {
 	l, err := track.New(c, lotName).Look(ctx)
 	if err != nil {
-		return nil, err
+		return l, nil, err
 	}
 	if len(nodes) == 0 {
 		chosen := l.Stuck()
 		if len(chosen) == 0 {
-			return nil, refuse(fmt.Sprintf("look at it with `starter status %s`", lotName), "no node of lot %s is stuck", lotName)
+			return l, nil, refuse(fmt.Sprintf("look at it with `starter status %s`", lotName), "no node of lot %s is stuck", lotName)
 		}
-		return chosen, nil
+		return l, chosen, nil
 	}
 	n, err := pick(l, nodes[0])
-	return []track.Node{n}, err
+	return l, []track.Node{n}, err
 }
 
 // retryNode lets one node go on, with its corrected input if there is one.
-func (a *app) retryNode(ctx context.Context, c client.Client, n track.Node, request run.RetryRequest, corrected *prepared) error {
+func (a *app) retryNode(ctx context.Context, c client.Client, l track.Lot, n track.Node, request run.RetryRequest, corrected *prepared) error {
 	next := cmp.Or(request.From, n.Phase)
 	if corrected != nil {
 		in, err := corrected.node(n.Node.Name)
@@ -117,10 +117,10 @@ func (a *app) retryNode(ctx context.Context, c client.Client, n track.Node, requ
 		}
 		request.Input, next = in, run.Preflight
 	}
-	if err := steer(ctx, c, n, run.UpdateRetry, request); err != nil {
+	if err := steer(ctx, c, l, n, run.UpdateRetry, request); err != nil {
 		return err
 	}
-	return a.said(n, run.UpdateRetry, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --watch`", n.Node.Name, next, n.Node.Lot))
+	return a.said(done{Lot: l.Name, Node: n.Node.Name, Done: run.UpdateRetry, Simulated: l.Lab}, fmt.Sprintf("%s goes on with %s; follow it with `starter status %s --watch`", n.Node.Name, next, n.Node.Lot))
 }
 
 // node is the input of a node.

@@ -27,7 +27,7 @@ retried and aborted. A lot also pauses itself, by the rollout of its file.`,
 				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the lot")
+	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
 	return cmd
 }
 
@@ -46,7 +46,7 @@ canary that was aborted. It pauses itself again with one stuck node more.`,
 				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", args[0]))
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, p.in); err != nil {
 		return err
 	}
-	return a.saidOfLot(lotName, run.UpdateAdd, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", show.Nodes(len(p.in.Nodes)), lotName))
+	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", show.Nodes(len(p.in.Nodes)), lotName))
 }
 
 // keepNew keeps of a lot file, and of its input, what the lot does not have.
@@ -129,29 +129,21 @@ func (a *app) steerLot(ctx context.Context, lotName, update string, request any,
 		return err
 	}
 	defer c.Close()
+	// A large lot takes its time to be looked at, and a pause is urgent.
+	l, err := track.Glance(ctx, c.Client, lotName)
+	if err != nil {
+		return err
+	}
+	if !l.Open() {
+		return refuse("provision it again with `starter provision --batch LOT.YAML`", "%s refused: lot %s has ended and starts no node any more", update, lotName)
+	}
 	if err := updateLot(ctx, c.Client, lotName, update, request); err != nil {
 		return err
 	}
-	return a.saidOfLot(lotName, update, text)
+	return a.said(done{Lot: lotName, Done: update, Simulated: l.Simulated}, text)
 }
 
 func updateLot(ctx context.Context, c client.Client, lotName, update string, request any) error {
-	wait, cancel := context.WithTimeout(ctx, steerTimeout)
-	defer cancel()
-	handle, err := c.UpdateWorkflow(wait, client.UpdateWorkflowOptions{
-		WorkflowID: run.LotID(lotName), UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(wait, nil)
-	}
-	return steerError(wait, "lot "+lotName, update, err)
-}
-
-// saidOfLot reports a wish that a lot has taken.
-func (a *app) saidOfLot(lotName, done, text string) error {
-	if a.structured() {
-		return a.encode(map[string]string{"lot": lotName, "done": done})
-	}
-	_, err := fmt.Fprintln(a.stdout, text)
-	return err
+	w := wish{update: update, whose: "lot " + lotName, remedy: func() string { return lotRemedy(ctx, c, lotName, update) }}
+	return w.send(ctx, c, run.LotID(lotName), request)
 }

@@ -12,45 +12,61 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 // steerTimeout is how long a worker may take to answer a person's wish.
 const steerTimeout = 20 * time.Second
 
+// reasonHelp is the help of every --reason.
+const reasonHelp = "why, for those who read the history later: no secret belongs in it"
+
 // steer sends a wish to the run that the lot has started for a node, never to
 // another lot's on the same server, and waits until the run has taken it.
-func steer(ctx context.Context, c client.Client, n track.Node, update string, request any) error {
-	if n.State == run.Queued || n.State == run.Refused {
-		return refuse("wait for it, or end the lot's other runs first", "node %s is %s: it has no run that could be steered", n.Node.Name, n.State)
+func steer(ctx context.Context, c client.Client, l track.Lot, n track.Node, update string, request any) error {
+	if err := steerable(l, n, update); err != nil {
+		return err
 	}
+	w := wish{runID: n.RunID, update: update, whose: "node " + n.Node.Name, remedy: func() string { return nodeRemedy(l, n, update) }}
+	return w.send(ctx, c, n.WorkflowID, request)
+}
+
+// wish is what a person asks of a workflow.
+type wish struct {
+	runID  string // that may take it; empty: the latest of the workflow
+	update string
+	whose  string        // node or lot
+	remedy func() string // when it is refused
+}
+
+// send sends the wish and waits until the workflow has taken it.
+func (w wish) send(ctx context.Context, c client.Client, workflowID string, request any) error {
 	wait, cancel := context.WithTimeout(ctx, steerTimeout)
 	defer cancel()
 	handle, err := c.UpdateWorkflow(wait, client.UpdateWorkflowOptions{
-		WorkflowID: n.WorkflowID, RunID: n.RunID, UpdateName: update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: workflowID, RunID: w.runID, UpdateName: w.update, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
 		err = handle.Get(wait, nil)
 	}
-	return steerError(wait, "node "+n.Node.Name, update, err)
+	return w.answer(wait, err)
 }
 
-// steerError says why a wish was not taken.
-func steerError(wait context.Context, whose, update string, err error) error {
+// answer says why a wish was not taken.
+func (w wish) answer(wait context.Context, err error) error {
 	var refused *temporal.ApplicationError
 	var gone *serviceerror.NotFound
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		return refuse("", "%s refused: %s", update, refused.Message())
+		return refuse(w.remedy(), "%s refused: %s", w.update, refused.Message())
 	case errors.As(err, &gone):
-		return refuse("`starter lots` lists the lots", "%s refused: no run of %s is open", update, whose)
+		return refuse(w.remedy(), "%s refused: no run of %s is open", w.update, w.whose)
 	case errors.Is(wait.Err(), context.DeadlineExceeded):
-		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of %s within %s; start a worker and ask again", update, whose, steerTimeout)}
+		return &exitError{exitFailed, fmt.Errorf("no worker took the %s of %s within %s; start a worker and ask again", w.update, w.whose, steerTimeout)}
 	default:
-		return fmt.Errorf("the %s of %s failed: %w", update, whose, err)
+		return fmt.Errorf("the %s of %s failed: %w", w.update, w.whose, err)
 	}
 }
 
@@ -78,10 +94,18 @@ func names(nodes []track.Node) string {
 	return strings.Join(out, ", ")
 }
 
+// done is what a command answers to programs.
+type done struct {
+	Lot       string `json:"lot"`
+	Node      string `json:"node,omitempty"`
+	Done      string `json:"done"` // the wish that was taken
+	Simulated bool   `json:"simulated,omitempty"`
+}
+
 // said reports a wish that was taken.
-func (a *app) said(n track.Node, done, text string) error {
+func (a *app) said(d done, text string) error {
 	if a.structured() {
-		return a.encode(map[string]string{"lot": n.Node.Lot, "node": n.Node.Name, "done": done})
+		return a.encode(d)
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

@@ -86,7 +86,7 @@ func filter(lot string, all bool) string {
 // tells how it stands.
 func nodePage(base string, n track.Node) (string, error) {
 	if n.RunID == "" {
-		return "", refuse("look at its lot", "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
+		return "", refuse(fmt.Sprintf("look at its lot with `starter ui %s --all`", n.Node.Lot), "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
 	}
 	return base + "/" + url.PathEscape(n.WorkflowID) + "/" + n.RunID + "/user-metadata", nil
 }

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 		phase  run.Phase
 		reason string
 	}{
-		"same-serial":     {run.WaitSSH, "is there 2 times"},
+		"same-serial":     {run.WaitSSH, "cannot be told apart"},
 		"short-ram":       {run.Stage, "RAM"},
 		"image-truncated": {run.Stage, ""},
 		"image-html":      {run.Preflight, "no disk image"},
@@ -82,6 +83,15 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 			require.Equal(t, want.phase, stuck.Phase, "%+v", stuck.Problem)
 			require.Contains(t, stuck.Problem.Message, want.reason)
 			require.NotEmpty(t, stuck.Problem.Remedy)
+			if name == "write-error" || name == "same-serial" {
+				require.Contains(t, stuck.Problem.Remedy, "`starter retry LOT NODE --")
+			}
+			if name == "write-error" {
+				for n := 1; n < 5; n++ {
+					require.Contains(t, stuck.Problem.Tail, fmt.Sprintf("job %d of 5: disk ", n))
+				}
+				require.Contains(t, stuck.Problem.Tail, " failed disk ", "the log of the last job ends with its error")
+			}
 			require.NotEmpty(t, stuck.Problem.Erased)
 			s.abort(r.GetID())
 			require.Equal(t, run.Aborted, s.result(r).State)

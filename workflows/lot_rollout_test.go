@@ -244,3 +244,25 @@ func TestNodeReportsItsEndToALotThatHasContinued(t *testing.T) {
 		require.Contains(t, got[0].Reason, "enough")
 	}
 }
+
+// TestANodeIsAbortedBeforeItStarts, and only then: later its own run is asked.
+func TestANodeIsAbortedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "server is protected")}}}
+	env := newEnv(t, s)
+	in := lotInput(0, 3)
+	in.Rollout.Canary = 1
+	env.RegisterDelayedCallback(func() {
+		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n0"}, "abort its run")
+		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n9"}, "has no node")
+		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n2", Reason: "sold"}, "")
+	}, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, "sqa", stateLetters(t, env))
+		require.NoError(t, env.SignalWorkflowByID(in.Nodes[0].Node.ID(), run.UpdateRetry, run.RetryRequest{}))
+	}, 2*time.Hour)
+	env.ExecuteWorkflow(ProvisionLot, in)
+	status := lotResult(t, env)
+	require.Equal(t, run.Ready, status.Nodes[1].State)
+	require.Equal(t, "aborted by a person before it was started: sold", status.Nodes[2].Reason)
+}

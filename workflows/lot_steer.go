@@ -24,6 +24,7 @@ func (l *lot) listen(ctx workflow.Context) error {
 		onUpdate(ctx, run.UpdatePause, "start no further node", l.checkPause, l.pause),
 		onUpdate(ctx, run.UpdateResume, "start nodes again", l.checkResume, l.resume),
 		onUpdate(ctx, run.UpdateAdd, "add nodes to the lot", l.checkAdd, l.add),
+		onUpdate(ctx, run.UpdateAbort, "end a node that is not started yet", l.checkAbort, l.abort),
 		workflow.SetUpdateHandlerWithOptions(ctx, run.UpdateImage,
 			func(_ workflow.Context, image run.LotImage) (run.LotImage, error) {
 				l.status.Image = &image
@@ -83,7 +84,7 @@ func (l *lot) checkPause(run.PauseRequest) error {
 }
 
 func (l *lot) pause(ctx workflow.Context, r run.PauseRequest) {
-	l.status.Paused = &run.Pause{Reason: cmp.Or(r.Reason, "a person has paused it"), At: workflow.Now(ctx)}
+	l.status.Paused = &run.Pause{Reason: cmp.Or(r.Reason, run.PausedByPerson), At: workflow.Now(ctx)}
 	l.changed = true
 }
 
@@ -98,6 +99,28 @@ func (l *lot) checkResume(run.ResumeRequest) error {
 func (l *lot) resume(workflow.Context, run.ResumeRequest) {
 	l.waived = l.rollout().waive()
 	l.status.Paused, l.changed = nil, true
+}
+
+// checkAbort takes only a node that has no run yet, which the node's own
+// workflow could end.
+func (l *lot) checkAbort(r run.AbortRequest) error {
+	i, ok := l.index[r.Node]
+	if !ok {
+		return refuse("lot %s has no node %q", l.in.Lot, r.Node)
+	}
+	if state := l.status.Nodes[i].State; state != run.Queued {
+		return refuse("node %s is %s by now: abort its run, workflow %s", r.Node, state, l.status.Nodes[i].WorkflowID)
+	}
+	return nil
+}
+
+// abort ends a node before it is started.
+func (l *lot) abort(_ workflow.Context, r run.AbortRequest) {
+	reason := "aborted by a person before it was started"
+	if r.Reason != "" {
+		reason += ": " + r.Reason
+	}
+	l.set(l.index[r.Node], run.Aborted, reason)
 }
 
 // checkAdd refuses nodes or servers that the lot has already, and more than

@@ -22,6 +22,12 @@ func (l Lot) HTML(w io.Writer) error {
 		"clock": clock, "seconds": seconds, "chart": func(r Report) chart { return draw(r) },
 		"took":  func(r Report, p Pass) string { return seconds(p.Took(r.Read)) },
 		"title": func(p Pass) string { return p.title() }, "text": func(p Pass) string { return p.text() },
+		"told": func(r Report) string {
+			if r.Problem == nil {
+				return string(r.State)
+			}
+			return run.Told(r.State, r.Problem.Phase, r.Problem.Message)
+		},
 		"hour": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "legend": legend,
 		"bytes": size[uint64], "length": size[int],
 		"total": func(r Report) string {

@@ -17,10 +17,11 @@ func (l Lot) Markdown(w io.Writer) error {
 		b.WriteString("**Lab: these machines are simulated.**\n\n")
 	}
 	fmt.Fprintf(b, "%s\n\n", l.headline())
+	l.wishes(b)
 	nodes := l.byInterest()
 	for _, n := range stopped(nodes) {
 		if n.Problem != nil {
-			fmt.Fprintf(b, "- **%s** is %s in %s: %s\n", n.Node.Name, n.State, n.Problem.Phase, line(n.Problem.Message))
+			fmt.Fprintf(b, "- **%s** is %s\n", n.Node.Name, run.Told(n.State, n.Problem.Phase, line(n.Problem.Message)))
 		}
 	}
 	if node, p := l.FirstFailure(); p != nil {
@@ -43,6 +44,19 @@ func (l Lot) Markdown(w io.Writer) error {
 	return err
 }
 
+// wishes tells how the lot as a whole was steered.
+func (l Lot) wishes(b *strings.Builder) {
+	if l.Paused != nil {
+		fmt.Fprintf(b, "The lot is %s, since %s.\n\n", line(l.Paused.String()), clock(l.Paused.At))
+	}
+	for _, s := range l.Steers {
+		fmt.Fprintf(b, "%s: %s\n\n", clock(s.At), s)
+	}
+	for _, note := range l.Notes {
+		fmt.Fprintf(b, "Note: %s.\n\n", note)
+	}
+}
+
 func (r *Report) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", r.Node.Name, r.State)
 	fmt.Fprintf(b, "Server %s (%s, %s), run %s of %s\n\n", r.Node.ServerName, r.Node.ServerID, r.Node.Zone, r.RunID, r.WorkflowID)
@@ -60,7 +74,7 @@ func (r *Report) markdown(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", clock(p.Asked), p.title(), seconds(p.Took(r.Read)), p.Attempts, cell(p.text()))
 	}
 	for _, s := range r.Steers {
-		fmt.Fprintf(b, "\n%s: a person's wish: %s %s\n", clock(s.At), s.What, line(s.Text))
+		fmt.Fprintf(b, "\n%s: %s\n", clock(s.At), s)
 	}
 	b.WriteString("\n" + r.Lost.String() + "\n")
 	for _, p := range r.Passes {

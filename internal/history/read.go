@@ -28,11 +28,11 @@ func Parse(data []byte) (*historypb.History, error) {
 
 // Read tells the story of a run of ProvisionNode from its events.
 func Read(workflowID string, h *historypb.History) (*Report, error) {
-	events := h.GetEvents()
-	if len(events) == 0 || events[0].GetWorkflowExecutionStartedEventAttributes() == nil {
-		return nil, fault.Operator("export the whole history", "the history of %s does not begin with the workflow's start", workflowID)
+	start, err := startOf(workflowID, h)
+	if err != nil {
+		return nil, err
 	}
-	start := events[0].GetWorkflowExecutionStartedEventAttributes()
+	events := h.GetEvents()
 	if got := start.GetWorkflowType().GetName(); got != run.WorkflowNode {
 		return nil, fault.Operator("name a node's run", "%s is a run of %s, not of %s", workflowID, got, run.WorkflowNode)
 	}
@@ -51,6 +51,14 @@ func Read(workflowID string, h *historypb.History) (*Report, error) {
 	}
 	r.account()
 	return &r.report, nil
+}
+
+// startOf is a history's first event, without which it tells nothing.
+func startOf(workflowID string, h *historypb.History) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
+	if events := h.GetEvents(); len(events) > 0 && events[0].GetWorkflowExecutionStartedEventAttributes() != nil {
+		return events[0].GetWorkflowExecutionStartedEventAttributes(), nil
+	}
+	return nil, fault.Operator("export the whole history", "the history of %s does not begin with the workflow's start", workflowID)
 }
 
 // reader puts a report together, event by event.
@@ -87,7 +95,9 @@ func (r *reader) event(e *historypb.HistoryEvent) {
 			p.Ended, p.Outcome = at, Canceled
 		}
 	default:
-		r.steered(e, at)
+		if wish, ok := wishOf(e); ok {
+			r.report.Steers = append(r.report.Steers, wish)
+		}
 		r.ended(e, at)
 	}
 }
@@ -144,43 +154,6 @@ func (r *reader) failed(scheduled int64, at time.Time, f *failurepb.Failure) {
 		}
 		return
 	}
-}
-
-// steered notes what a person wished.
-func (r *reader) steered(e *historypb.HistoryEvent, at time.Time) {
-	add := func(what, text string) {
-		r.report.Steers = append(r.report.Steers, Steer{At: at, What: what, Text: text})
-	}
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
-		in := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
-		add(in.GetName(), wish(in.GetName(), in.GetArgs()))
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		a := e.GetWorkflowExecutionSignaledEventAttributes()
-		add(a.GetSignalName(), wish(a.GetSignalName(), a.GetInput()))
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-		add("cancel", e.GetWorkflowExecutionCancelRequestedEventAttributes().GetCause())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		add("terminate", e.GetWorkflowExecutionTerminatedEventAttributes().GetReason())
-	default:
-	}
-}
-
-// wish is what a retry or an abort says, in words.
-func wish(name string, args *commonpb.Payloads) string {
-	switch name {
-	case run.UpdateRetry:
-		var in run.RetryRequest
-		if decode(args, &in) == nil && in.From != "" {
-			return "from " + string(in.From)
-		}
-	case run.UpdateAbort:
-		var in run.AbortRequest
-		if decode(args, &in) == nil {
-			return in.Reason
-		}
-	}
-	return ""
 }
 
 // ended notes how the run ended.

@@ -67,7 +67,8 @@ func (p Pass) Took(read time.Time) time.Duration {
 // Steer is a person's wish.
 type Steer struct {
 	At   time.Time `json:"at"`
-	What string    `json:"what"` // retry, abort, cancel, terminate
+	What string    `json:"what"`         // retry, abort, cancel, terminate; of a lot also pause, resume, add
+	By   string    `json:"by,omitempty"` // who asked, as Temporal was told
 	Text string    `json:"text,omitempty"`
 }
 
@@ -80,6 +81,11 @@ type Lost struct {
 
 // Lot is the story of a lot's nodes.
 type Lot struct {
-	Name  string   `json:"name"`
-	Nodes []Report `json:"nodes"`
+	Name   string   `json:"name"`
+	Nodes  []Report `json:"nodes"`
+	Steers []Steer  `json:"steers,omitempty"` // what people wished of the lot as a whole
+	// Paused is why the lot starts no further node, nil: it is not paused, or
+	// no worker told.
+	Paused *run.Pause `json:"paused,omitempty"`
+	Notes  []string   `json:"notes,omitempty"` // what of the lot's own story is missing
 }

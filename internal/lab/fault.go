@@ -52,7 +52,7 @@ func faultKinds() map[string]faultKind {
 		"no-signature":    both("the disks have no boot signature: the firmware boots nothing", func(o *simulated.Options) { o.Delivered = simulated.Blank }, func(o *qemu.Options) { o.Delivered = qemu.Blank }),
 		"ssh-drop":        machine("the SSH connection breaks once, after 1 MB", func(o *simulated.Options) { o.Faults.DropSSHAfter = 1e6 }),
 		"reset-mid-write": machine("the machine resets itself once, after 8 MiB of the image", func(o *simulated.Options) { o.Faults.ResetAfterWrite = 8 * layout.MiB }),
-		"write-error": both("the system disk fails at 5 MiB", func(o *simulated.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB },
+		"write-error": both("the system disk fails at byte 5242880 (5 MiB)", func(o *simulated.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB },
 			func(o *qemu.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB }),
 		"slow-disk":        machine("disks write 5 MB/s", func(o *simulated.Options) { o.Faults.BytesPerSecond = 5e6 }),
 		"lying-discard":    machine("discarded blocks keep their content", func(o *simulated.Options) { o.Faults.LyingDiscard = true }),

@@ -20,7 +20,8 @@ const (
 	UpdatePause  = "pause"  // PauseRequest: no further node starts
 	UpdateResume = "resume" // ResumeRequest: nodes start again
 	UpdateAdd    = "add"    // LotInput with the nodes to add
-	UpdateImage  = "image"  // LotImage, see there
+	// UpdateAbort is taken by a lot too, for a node that it has not started.
+	UpdateImage = "image" // LotImage, see there
 )
 
 // SignalContinued tells a node that the lot's workflow has continued as new:
@@ -44,6 +45,21 @@ type Pause struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	Itself bool      `json:"itself,omitempty"` // the lot did it, by its rollout
+}
+
+// PausedByPerson is the reason of a pause for which a person gave none.
+const PausedByPerson = "a person has paused it"
+
+// String says who has paused the lot, and why.
+func (p Pause) String() string {
+	switch {
+	case p.Itself:
+		return "paused by itself: " + p.Reason
+	case p.Reason == PausedByPerson:
+		return "paused by a person"
+	default:
+		return "paused by a person: " + p.Reason
+	}
 }
 
 // LotImage is the raw image of a lot whose file names no digest: the bytes

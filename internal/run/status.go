@@ -88,9 +88,11 @@ type RetryRequest struct {
 	AnotherDisk bool `json:"anotherDisk,omitempty"`
 }
 
-// AbortRequest asks a run to stop and leave the server as it is.
+// AbortRequest asks a run to stop and leave the server as it is. A lot takes it
+// for a node that it has not started yet, which Node names.
 type AbortRequest struct {
 	Reason string `json:"reason,omitempty"`
+	Node   string `json:"node,omitempty"`
 }
 
 // NodeInput starts ProvisionNode.

@@ -182,6 +182,9 @@ func TestFailureStays(t *testing.T) {
 	if e := status.Error; e == nil || e.Class != fault.NeedsOperator || e.Message != "the disk is broken" || e.Remedy != "look at it" || e.Tail != "tail" {
 		t.Errorf("the error is told as %+v", status.Error)
 	}
+	if n := len(status.Log); n == 0 || status.Log[n-1].Event != "failed" || status.Log[n-1].Text != "the disk is broken" {
+		t.Errorf("the log ends with %+v", status.Log)
+	}
 	if l.starts.Load() != 1 {
 		t.Error("a failed job was started again under its key")
 	}

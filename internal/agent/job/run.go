@@ -133,13 +133,15 @@ func (r *recorder) Progress(p api.Progress) {
 
 // Log appends an entry in one write.
 func (r *recorder) Log(e api.LogEntry) {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, _ = r.log.Write(append(line, '\n'))
+	r.write(e)
+}
+
+func (r *recorder) write(e api.LogEntry) {
+	if line, err := json.Marshal(e); err == nil {
+		_, _ = r.log.Write(append(line, '\n'))
+	}
 }
 
 // end writes the job's last status. The work's own error is told unless it
@@ -159,6 +161,8 @@ func (r *recorder) end(cause error, result api.JobResult, err error) error {
 	}
 	if err != nil {
 		s.Error = api.ErrorFrom(err)
+		// Who reads the log alone must not take it for that of a job at work.
+		r.write(api.LogEntry{At: time.Now().UTC(), Event: string(s.State), Text: s.Error.Message})
 	}
 	s.Ended = time.Now().UTC()
 	if writeErr := errors.Join(r.log.Close(), put(r.path, *s)); writeErr != nil {

@@ -37,7 +37,21 @@ func Choose(disks []api.Disk, rule run.DiskChoice) (api.Disk, error) {
 		return api.Disk{}, fault.Operator("name one by its serial in the lot's systemDisk: "+List(distinct(disks, found)),
 			"the rule %q fits %d disks of the machine", Rule(rule), len(found))
 	}
-	return Resolve(disks, found[0].Identity())
+	chosen, err := Resolve(disks, found[0].Identity())
+	if others := distinct(disks, disks); err != nil && len(others) > 0 {
+		return api.Disk{}, instead(err, "name another disk by its serial in the lot file's systemDisk, with secondaryDisks: keep, which leaves the rest alone, "+
+			"and give it with `starter retry LOT NODE --batch LOT.YAML`: "+List(others))
+	}
+	return chosen, err
+}
+
+// instead gives an error another remedy.
+func instead(err error, remedy string) error {
+	f, ok := fault.As(err)
+	if !ok {
+		return err
+	}
+	return fault.New(f.Class, remedy, "%s", f.Message)
 }
 
 // distinct are the found disks that no other disk can be mistaken for.
@@ -48,13 +62,16 @@ func distinct(disks, found []api.Disk) []api.Disk {
 	})
 }
 
+// replace is what remains for disks that no rule of a lot file can name.
+const replace = "have the provider replace the disk, then `starter retry LOT NODE --from reboot-rescue`"
+
 // Resolve finds a disk again by identity: serial and WWN, as far as they are
 // known, and the size. The kernel name is not looked at, it may change at
 // every boot. Not there, ambiguous, or without serial and WWN is
 // NeedsOperator.
 func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 	if want.Serial == "" && want.WWN == "" {
-		return api.Disk{}, fault.Operator("such a disk cannot be told from another after a reboot: choose a disk that has one: "+List(disks),
+		return api.Disk{}, fault.Operator("it could not be told from another after a reboot: "+replace,
 			"the disk %s has neither serial nor WWN", describe(want))
 	}
 	var found []api.Disk
@@ -65,11 +82,12 @@ func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return api.Disk{}, fault.Operator("compare with the disks that are there: "+List(disks),
+		return api.Disk{}, fault.Operator("name one that is there by its serial in the lot file's systemDisk and give it with `starter retry LOT NODE --batch LOT.YAML --another-disk`, "+
+			"or have the provider put the disk back and give `starter retry LOT NODE --from reboot-rescue`: "+List(disks),
 			"the disk %s is not in the machine", describe(want))
 	case len(found) > 1:
-		return api.Disk{}, fault.Operator("disks of one serial, WWN and size cannot be told apart: "+List(found),
-			"the disk %s is there %d times", describe(want), len(found))
+		return api.Disk{}, fault.Operator("no rule of a lot file can choose between them: "+replace,
+			"%d disks of the machine have one serial, WWN and size and cannot be told apart: %s", len(found), List(found))
 	case found[0].ReadOnly || found[0].Removable:
 		return api.Disk{}, fault.Operator("name another disk; removable and read-only ones are never written",
 			"the disk %s cannot be used", Describe(found[0]))
@@ -91,7 +109,8 @@ func Secondary(disks []api.Disk, system api.Disk, policy run.Secondary) ([]api.D
 		}
 		found, err := Resolve(disks, d.Identity())
 		if err != nil {
-			return nil, err
+			return nil, instead(err, "set secondaryDisks: keep in the lot file, which leaves all disks but the system disk alone, and give it with "+
+				"`starter retry LOT NODE --batch LOT.YAML`; to have them erased as well, "+replace)
 		}
 		out = append(out, found)
 	}

@@ -80,7 +80,7 @@ func TestChooseTellsWhatCannotBeToldApart(t *testing.T) {
 	t.Parallel()
 	twins := []api.Disk{disk("sda", "TWIN", gb), disk("sdb", "TWIN", gb)}
 	_, err := plan.Choose(twins, run.DiskChoice{Smallest: true})
-	refusal(t, err, "TWIN", "is there 2 times", "one serial")
+	refusal(t, err, "TWIN", "cannot be told apart", "one serial", "have the provider replace the disk, then `starter retry")
 	_, err = plan.Choose(append(twins, disk("sdc", "OTHER", gb)), run.DiskChoice{Smallest: true})
 	refusal(t, err, "fits 3 disks")
 	f, _ := fault.As(err)
@@ -107,7 +107,7 @@ func TestResolve(t *testing.T) {
 		"gone":            {[]api.Disk{b}, a.Identity(), "not in the machine"},
 		"grown":           {[]api.Disk{disk("sda", "A", 2*gb)}, a.Identity(), "not in the machine"},
 		"other WWN":       {[]api.Disk{{Name: "sda", Serial: "A", WWN: "x", Size: gb}}, a.Identity(), "not in the machine"},
-		"duplicate":       {[]api.Disk{a, disk("sdb", "A", gb)}, a.Identity(), "there 2 times"},
+		"duplicate":       {[]api.Disk{a, disk("sdb", "A", gb)}, a.Identity(), "cannot be told apart"},
 		"without an ID":   {[]api.Disk{nameless}, nameless.Identity(), "neither serial nor WWN"},
 		"no disks at all": {nil, a.Identity(), "shows no disk"},
 	} {

@@ -180,3 +180,27 @@ func TestBadHead(t *testing.T) {
 		t.Errorf("the disk shows %q", labels(t, d))
 	}
 }
+
+// TestWhereAndWhatToDo: an error of the disk tells where in bytes and in the
+// unit of the log, and what a person can really do.
+func TestWhereAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	for kind, where := range map[hosttest.Kind]string{
+		hosttest.Zero:  "zeroed between byte 1048576 (1 MiB) and byte 32505856 (31 MiB): input/output error",
+		hosttest.Write: "written between byte 0 (0 MiB) and byte 1048576 (1 MiB): input/output error",
+	} {
+		d := hosttest.NewDisk(t, "sda", "S1", 32*mib)
+		d.Before = func(op hosttest.Op) error {
+			if op.Kind == kind {
+				return syscall.EIO
+			}
+			return nil
+		}
+		h := hosttest.New(t, d)
+		_, err := write.Run(t.Context(), h, stageImage(t, h, d, hosttest.Image(t, 16*mib, 512)), report.Discard{})
+		e, ok := fault.As(err)
+		if !ok || !strings.Contains(e.Message, where) || !strings.Contains(e.Remedy, "--another-disk") || !strings.Contains(e.Remedy, "systemDisk") {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (s *staged) compose(spec *api.StateSpec, diskSize int64, sector int) (*run.
 		return nil, err
 	}
 	if last := diskSize - edge; part.Offset+part.Size > last {
-		return nil, fault.Operator("choose a larger system disk",
+		return nil, fault.Operator("it is too small: "+nameAnother,
 			"STATE ends at byte %d, and the disk has room for partitions up to byte %d", part.Offset+part.Size, last)
 	}
 	table.Partitions = append(table.Partitions, part)

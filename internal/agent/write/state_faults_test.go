@@ -118,7 +118,7 @@ func TestStateRefused(t *testing.T) {
 		spec func(*api.WriteSpec)
 		want string
 	}{
-		{name: "small disk", disk: 320 * mib, want: "choose a larger system disk"},
+		{name: "small disk", disk: 320 * mib, want: "it is too small"},
 		{name: "its own STATE", want: "has a partition STATE of its own", edit: func(raw []byte) {
 			retable(raw, func(t *gpt.Table) { t.Partitions[2].Name = "STATE" })
 		}},

@@ -71,7 +71,7 @@ func (w *writer) writeAll(ctx context.Context) error {
 }
 
 func (w *writer) differs(d difference) error {
-	return fault.Operator("it was left with a blank partition table: have it replaced, or choose another system disk",
+	return fault.Operator("it was left with a blank partition table; "+anotherDisk,
 		"%s does not hold what was written: byte %d reads %#02x, and the image has %#02x", w.name, d.off, d.got, d.want)
 }
 
@@ -187,5 +187,5 @@ func (w *writer) readBack(p []byte, off int64) error {
 	if n == len(p) && errors.Is(err, io.EOF) {
 		err = nil // io.ReaderAt allows it at the end
 	}
-	return w.failed("read back", off, err)
+	return w.failed("read back", off, int64(len(p)), err)
 }

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -137,7 +138,7 @@ func (w *writer) run(ctx context.Context) error {
 func (w *writer) blank() error {
 	head, tail, err := gpt.Blank(w.disk.Size(), w.disk.SectorSize())
 	if err != nil {
-		return fault.Operator("choose another system disk", "%s cannot take a partition table: %w", w.name, err)
+		return fault.Operator("it is no fit disk: "+nameAnother, "%s cannot take a partition table: %w", w.name, err)
 	}
 	w.head = make([]byte, edge)
 	copy(w.head, head)
@@ -198,7 +199,7 @@ func (w *writer) put(p []byte, off int64, all bool) (err error) {
 		err = w.write(p, off)
 	} else {
 		n, err = image.WriteData(w.disk, p, off)
-		err = w.failed("written", off, err)
+		err = w.failed("written", off, int64(len(p)), err)
 	}
 	w.done.BytesWritten += n
 	w.dirty += n
@@ -241,8 +242,8 @@ func (w *writer) commit(ctx context.Context) error {
 }
 
 func (w *writer) write(p []byte, off int64) error {
-	_, err := w.disk.WriteAt(p, off)
-	return w.failed("written", off, err)
+	n, err := w.disk.WriteAt(p, off)
+	return w.failed("written", off+int64(n), int64(len(p)-n), err)
 }
 
 func (w *writer) sync() error {
@@ -253,12 +254,25 @@ func (w *writer) sync() error {
 	return nil
 }
 
-// failed is the error for I/O that failed at an offset.
-func (w *writer) failed(what string, off int64, err error) error {
+// failed is the error for I/O of n bytes that failed somewhere behind an offset.
+func (w *writer) failed(what string, off, n int64, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.New(fault.Transient, "if it happens again the disk is failing", "%s cannot be %s at byte %d: %w", w.name, what, off, err)
+	return fault.New(fault.Transient, anotherDisk, "%s cannot be %s between byte %d (%s) and byte %d (%s): %w",
+		w.name, what, off, inMiB(off), off+n, inMiB(off+n), err)
+}
+
+// anotherDisk is what a person can do about a disk that fails: the run keeps to
+// the disk that it has chosen until the lot file names another one.
+const anotherDisk = "the disk is failing: " + nameAnother
+
+const nameAnother = "name another one of the server, or the one that the provider puts in its place, by its serial in the lot file's systemDisk, " +
+	"and give that with `starter retry LOT NODE --batch LOT.YAML --another-disk`"
+
+// inMiB is a number of bytes in MiB, the unit in which disks are written here.
+func inMiB(n int64) string {
+	return strconv.FormatFloat(float64(n)/mib, 'f', -1, 64) + " MiB"
 }
 
 func stopped(ctx context.Context) error {

@@ -60,7 +60,7 @@ func (w *writer) zeroRange(ctx context.Context, off, n int64) (string, error) {
 		if ctx.Err() != nil {
 			return "", stopped(ctx)
 		}
-		return "", w.failed("zeroed", off, err)
+		return "", w.failed("zeroed", off, n, err)
 	}
 	w.done.BytesZeroed += n
 	return method, nil

@@ -87,6 +87,11 @@ func summary(l track.Lot, now time.Time, width int) []string {
 		}
 	}
 	lines := append([]string{ansi.Truncate(head, width, "…"), lotBar(t, len(l.Nodes), min(width, widestBar))}, flow(states, width)...)
+	if held := show.Held(l); held != "" {
+		for line := range strings.SplitSeq(ansi.Wordwrap(held, max(1, width), " "), "\n") {
+			lines = append(lines, warning().Render(ansi.Truncate(strings.TrimSpace(line), width, "…")))
+		}
+	}
 	var phases []string
 	for _, p := range run.Phases() {
 		if t.phases[p] > 0 {

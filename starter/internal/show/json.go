@@ -42,6 +42,7 @@ type Event struct {
 	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
 	Since     time.Time     `json:"since,omitzero"` // of the last answer of a Temporal that does not answer
+	Paused    *run.Pause    `json:"paused,omitempty"` // of a lot: why it starts no further node
 	Simulated bool          `json:"simulated,omitempty"`
 }
 
@@ -54,7 +55,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	if turned(&v.seen, l) {
-		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Simulated: l.Lab}); err != nil {
+		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Paused: l.Paused, Simulated: l.Lab}); err != nil {
 			return err
 		}
 	}
@@ -83,6 +84,8 @@ type Result struct {
 	Lot       string       `json:"lot"`
 	Nodes     []NodeResult `json:"nodes"`
 	Failing   string       `json:"failing,omitempty"` // why no worker gets the lot's workflow any further
+	Held      string       `json:"held,omitempty"`    // why queued nodes do not start
+	Paused    *run.Pause   `json:"paused,omitempty"`
 	WebUI     string       `json:"webUI,omitempty"`
 	Simulated bool         `json:"simulated,omitempty"`
 }
@@ -105,7 +108,7 @@ type NodeResult struct {
 
 // ResultOf sums a lot up.
 func ResultOf(l track.Lot, webUI string, now time.Time) Result {
-	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
+	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, Held: l.Held, Paused: l.Paused, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID, RunID: n.RunID,

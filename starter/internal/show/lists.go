@@ -16,7 +16,7 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 	if wide {
 		head = append(head, "WORKFLOW", "RUN")
 	}
-	rows, whys := [][]string{append(head, "FIRST STUCK")}, ""
+	rows, whys := [][]string{append(head, "WHY")}, ""
 	simulated := false
 	for _, l := range lots {
 		n := l.Counts
@@ -25,7 +25,7 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 			end = l.Ended
 		}
 		row := []string{
-			l.Lot, string(l.State), fmt.Sprintf("%d/%d", n.Ready, l.Nodes), number(n.Running), number(n.Queued), number(n.Stuck),
+			l.Lot, state(l), fmt.Sprintf("%d/%d", n.Ready, l.Nodes), number(n.Running), number(n.Queued), number(n.Stuck),
 			number(n.Aborted + n.Refused), l.Started.UTC().Format(time.DateTime), Duration(end.Sub(l.Started)),
 		}
 		if wide {
@@ -33,8 +33,13 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 		}
 		why := ""
 		if l.Stuck != nil {
-			why = strings.TrimSuffix(l.Stuck.Node+": "+Clean(l.Stuck.Reason), ": ")
-			whys += fmt.Sprintf("\nlot %s: first stuck is %s\n", l.Lot, why)
+			why = strings.TrimSuffix("first stuck is "+l.Stuck.Node+": "+Clean(l.Stuck.Reason), ": ")
+			whys += fmt.Sprintf("\nlot %s: %s\n", l.Lot, why)
+		}
+		if l.Paused != nil {
+			paused := Clean(l.Paused.String())
+			whys += fmt.Sprintf("\nlot %s: %s\n", l.Lot, paused)
+			why = strings.TrimPrefix(why+"; "+paused, "; ")
 		}
 		rows = append(rows, append(row, why))
 		simulated = simulated || l.Simulated
@@ -47,6 +52,18 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 		rows[i] = rows[i][:len(rows[i])-1]
 	}
 	return clipLines(Table(rows), width) + Wrap(whys, width) + lab(simulated)
+}
+
+// state is how a lot stands, for people.
+func state(l track.Summary) string {
+	switch {
+	case l.Paused == nil:
+		return string(l.State)
+	case l.State == run.Running:
+		return "paused"
+	default:
+		return string(l.State) + ", paused"
+	}
 }
 
 // narrow reports whether no line is wider than width.

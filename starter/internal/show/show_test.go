@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -181,8 +180,8 @@ func TestLists(t *testing.T) {
 			Stuck: &track.StuckNode{Node: "w-2", Reason: "two disks\x1b are alike"}, Simulated: true},
 		{Lot: "b", State: run.Aborted, Nodes: 3, Counts: track.Counts{Ready: 1, Aborted: 1, Refused: 1}, Started: start(), Ended: start().Add(time.Minute)},
 	}
-	require.Equal(t, `LOT     STATE    READY  RUNNING  QUEUED  STUCK  OTHER  STARTED              TOOK   FIRST STUCK
-rack-1  stuck    9/12   1                2             2026-12-01 12:00:00  2m00s  w-2: two disks are alike
+	require.Equal(t, `LOT     STATE    READY  RUNNING  QUEUED  STUCK  OTHER  STARTED              TOOK   WHY
+rack-1  stuck    9/12   1                2             2026-12-01 12:00:00  2m00s  first stuck is w-2: two disks are alike
 b       aborted  1/3                            2      2026-12-01 12:00:00  1m00s
 `+Simulated+"\n", Lots(lots, start().Add(2*time.Minute), false, 0))
 	for line := range strings.Lines(Lots(lots, start(), false, 60)) {
@@ -247,48 +246,4 @@ func TestUnits(t *testing.T) {
 	} {
 		require.Equal(t, want, Choice(c))
 	}
-}
-
-// TestAborting: an abort that takes its time is seen, by people and programs.
-func TestAborting(t *testing.T) {
-	t.Parallel()
-	l := fleet()
-	var out bytes.Buffer
-	plain := &Plain{Out: &out}
-	require.NoError(t, plain.Show(l, start()))
-	out.Reset()
-	l.Nodes[1].Aborting, l.Nodes[3].Aborting = true, true
-	require.NoError(t, plain.Show(l, start()))
-	require.Regexp(t, `^\S+  bb +running  write +aborting: .*\n\S+  d +stuck +disk-prep +aborting: .*\n$`, out.String())
-	require.False(t, l.Nodes[3].Settled(), "it goes on to its end")
-	require.Contains(t, Detail(l, l.Nodes[1], start()), "doing     aborting: ")
-	require.True(t, ResultOf(l, "", start()).Nodes[1].Aborting)
-}
-
-// TestPlanSparesWhatIsReady: what the last run left Ready is not called ERASED,
-// unless the lot file says so.
-func TestPlanSparesWhatIsReady(t *testing.T) {
-	t.Parallel()
-	l := &lot.Lot{Name: "rack-1"}
-	for _, name := range []string{"a", "b", "c"} {
-		l.Nodes = append(l.Nodes, lot.Node{Run: run.Node{Name: name, ServerName: "metal-" + name, ServerID: "id", Zone: "z", Disks: run.DiskPolicy{System: run.DiskChoice{Smallest: true}}}})
-	}
-	l.Nodes[2].Run.Reprovision = true
-	text := Plan(l, map[string]bool{"b": true, "c": true}, nil)
-	require.Contains(t, text, `NODE  SERVER   SERVER ID  SYSTEM DISK   OTHERS
-a     metal-a  id         the smallest  ERASED
-b     metal-b  id         not erased *  not erased *
-c     metal-c  id         the smallest  ERASED
-`)
-	require.Contains(t, text, "\n* The last run on this server ended Ready.")
-	require.NotContains(t, Plan(l, nil, nil), "*")
-}
-
-// TestLeftAlone: a node that was Ready already was not installed.
-func TestLeftAlone(t *testing.T) {
-	t.Parallel()
-	n := fleet().Nodes[0]
-	require.Equal(t, "Talos v1.13.8", Doing(n))
-	n.Phase = run.Preflight
-	require.Equal(t, "left alone, was Ready with the lot's config: Talos v1.13.8", Doing(n))
 }

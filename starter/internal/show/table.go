@@ -181,11 +181,7 @@ func Stops(l track.Lot) string {
 		if !n.Settled() || n.State == run.Ready {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s is %s", n.Node.Name, n.State)
-		if n.Phase != "" {
-			fmt.Fprintf(&b, " in %s", n.Phase)
-		}
-		fmt.Fprintf(&b, ": %s\n", Clean(n.Reason))
+		fmt.Fprintf(&b, "\n%s is %s\n", n.Node.Name, run.Told(n.State, n.Phase, Clean(n.Reason)))
 		if n.Status != nil && n.Status.Problem != nil {
 			p := n.Status.Problem
 			if p.Remedy != "" {

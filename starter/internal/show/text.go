@@ -79,7 +79,11 @@ func Doing(n track.Node) string {
 	case n.Aborting:
 		return "aborting: the job on the machine is stopped first, if there is one"
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
-		return Clean(fmt.Sprintf("try %d, %s; before: %s", n.Attempt, cmp.Or(n.Waits, Progress(n.Progress)), n.Failure))
+		text := fmt.Sprintf("try %d", n.Attempt)
+		if now := cmp.Or(n.Waits, Progress(n.Progress)); now != "" {
+			text += ", " + now
+		}
+		return Clean(text + "; before: " + n.Failure)
 	case n.State == run.Running:
 		return cmp.Or(n.Waits, Progress(n.Progress))
 	case n.State == run.Queued:

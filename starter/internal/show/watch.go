@@ -54,6 +54,9 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 	}
 	if turned(&v.seen, l) {
 		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
+		if l.Failing == "" && l.Paused != nil {
+			text = Clean(l.Paused.String())
+		}
 		if err := v.line(now, fmt.Sprintf("lot %s: %s", l.Name, text)); err != nil {
 			return err
 		}
@@ -81,12 +84,15 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 // Close implements Watcher.
 func (v *Plain) Close() error { return nil }
 
-// turned reports whether the lot's workflow has begun or ceased to fail since
-// it was seen last.
+// turned reports whether the lot's workflow has begun or ceased to fail, or was
+// paused or resumed, since it was seen last.
 func turned(seen *map[string]string, l track.Lot) bool {
 	is := ""
 	if l.Failing != "" {
 		is = "failing"
+	}
+	if l.Paused != nil {
+		is += " " + l.Paused.String()
 	}
 	return differs(seen, "", is) // no node's name is empty
 }

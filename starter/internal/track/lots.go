@@ -2,10 +2,12 @@ package track
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -22,13 +24,17 @@ type Summary struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // of the lot's workflow
 	// Stuck is the node that has been stuck for the longest run, nil: none is.
-	Stuck      *StuckNode `json:"stuck,omitempty"`
+	Stuck *StuckNode `json:"stuck,omitempty"`
+	// Paused is why the lot starts no further node, nil: it is not paused, or
+	// no worker told.
+	Paused     *run.Pause `json:"paused,omitempty"`
 	WorkflowID string     `json:"workflowId"`
 	RunID      string     `json:"runId"`
 	Simulated  bool       `json:"simulated,omitempty"`
 
 	open bool
 	seen map[string]bool // workflow IDs of the nodes
+	told run.LotStatus   // the lot's own word, without nodes where nobody gave it
 }
 
 // Counts are nodes by state.
@@ -54,6 +60,21 @@ const (
 	MemoNodes     = "nodes"     // how many the lot has
 	MemoSimulated = "simulated" // the machines are the lab's
 )
+
+// Open reports whether the lot's workflow runs.
+func (s Summary) Open() bool { return s.open }
+
+// Glance tells what Temporal itself knows of a lot, without its nodes.
+func Glance(ctx context.Context, c client.Client, lot string) (Summary, error) {
+	d, err := describe(ctx, c, run.LotID(lot), "")
+	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+		return Summary{}, &NotFoundError{lot}
+	}
+	if err != nil {
+		return Summary{}, fmt.Errorf("lot %s cannot be looked at: %w", lot, err)
+	}
+	return *summaryOf(d.GetWorkflowExecutionInfo()), nil
+}
 
 // Lots lists the lots that Temporal remembers, the newest first, at most
 // limit. It needs no worker. Reasons are left for those who want them.
@@ -90,6 +111,7 @@ func Lots(ctx context.Context, c client.Client, limit int) ([]Summary, error) {
 	}); err != nil {
 		return nil, err
 	}
+	tell(ctx, c, lots)
 	out := make([]Summary, len(lots))
 	for i, s := range lots {
 		s.conclude()
@@ -139,11 +161,22 @@ func (s *Summary) add(r nodeRun) {
 
 // conclude finds the lot's state, and counts the nodes without a run.
 func (s *Summary) conclude() {
-	s.Nodes = max(s.Nodes, len(s.seen))
-	if rest := s.Nodes - len(s.seen); s.open {
+	s.Nodes = max(s.Nodes, len(s.seen), len(s.told.Nodes))
+	rest := s.Nodes - len(s.seen)
+	for _, n := range s.told.Nodes { // without a run
+		switch {
+		case s.seen[n.WorkflowID]:
+		case n.State == run.Aborted:
+			s.Counts.Aborted, rest = s.Counts.Aborted+1, rest-1
+		case n.State == run.Refused:
+			s.Counts.Refused, rest = s.Counts.Refused+1, rest-1
+		}
+	}
+	if s.open {
 		s.Counts.Queued = rest
+		s.Paused = s.told.Paused
 	} else {
-		s.Counts.Refused = rest
+		s.Counts.Refused += rest
 	}
 	switch {
 	case s.Counts.Stuck > 0:

@@ -34,7 +34,11 @@ type Lot struct {
 	// Slowed says to what the calls of all workers to the provider are limited
 	// while nodes wait for their turn; empty: not at all.
 	Slowed string
+	Paused *run.Pause // by whom and why; nil: it is not, or no worker answered
 	Nodes  []Node
+	// Runs are the runs of its workflow, the first one first: it continues as
+	// new when it gets long and when nodes are added.
+	Runs []string
 }
 
 // Node is a node at a moment.
@@ -159,7 +163,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	lot := Lot{
 		Name: t.lot, RunID: t.runID, Started: info.GetStartTime().AsTime(),
 		Open:  info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		Nodes: make([]Node, len(t.inputs)),
+		Nodes: make([]Node, len(t.inputs)), Runs: append(slices.Clone(t.runs), t.runID),
 	}
 	var status run.LotStatus
 	fresh, answered := t.ask(ctx, d, &t.asked, &status)
@@ -168,7 +172,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	}
 	lot.NoWorker = !answered
 	if lot.Open {
-		lot.Held, lot.Failing = t.status.Held, t.failing(ctx, d)
+		lot.Held, lot.Paused, lot.Failing = t.status.Held, t.status.Paused, t.failing(ctx, d)
 	}
 	if err := t.refresh(ctx, lot); err != nil {
 		return Lot{}, err
