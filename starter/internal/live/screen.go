@@ -6,7 +6,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"io"
 	"math"
 	"strings"
@@ -32,13 +31,13 @@ type Options struct {
 type Screen struct {
 	program *tea.Program
 	done    chan struct{}
-	err     error
+	err     error // why the program ended, nil when somebody wanted it to
 }
 
 // Start takes the terminal over, until Close or the end of ctx.
 func Start(ctx context.Context, o Options) *Screen {
 	options := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(),
+		tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(),
 	}
 	if !o.Color {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
@@ -46,6 +45,10 @@ func Start(ctx context.Context, o Options) *Screen {
 	s := &Screen{program: tea.NewProgram(&model{leave: o.Leave, now: time.Now()}, options...), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
+		// Not tea.WithContext: a program that is killed does not wait for who
+		// reads its input.
+		stop := context.AfterFunc(ctx, s.program.Quit)
+		defer stop()
 		_, s.err = s.program.Run()
 	}()
 	return s
@@ -55,7 +58,7 @@ func Start(ctx context.Context, o Options) *Screen {
 func (s *Screen) Show(l track.Lot, now time.Time) error {
 	select {
 	case <-s.done:
-		return s.failure()
+		return s.err
 	default:
 		s.program.Send(looked{l, now})
 		return nil
@@ -66,7 +69,7 @@ func (s *Screen) Show(l track.Lot, now time.Time) error {
 func (s *Screen) Silent(silence show.Silence, now time.Time) error {
 	select {
 	case <-s.done:
-		return s.failure()
+		return s.err
 	default:
 		s.program.Send(unheard{silence, now})
 		return nil
@@ -77,14 +80,6 @@ func (s *Screen) Silent(silence show.Silence, now time.Time) error {
 func (s *Screen) Close() error {
 	s.program.Quit()
 	<-s.done
-	return s.failure()
-}
-
-// failure is why the program ended, nil when somebody wanted it to.
-func (s *Screen) failure() error {
-	if errors.Is(s.err, context.Canceled) || errors.Is(s.err, context.DeadlineExceeded) {
-		return nil
-	}
 	return s.err
 }
 

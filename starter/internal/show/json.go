@@ -41,7 +41,7 @@ type Event struct {
 	Reason    string        `json:"reason,omitempty"`
 	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
 	Progress  *run.Progress `json:"progress,omitempty"`
-	Since     time.Time     `json:"since,omitzero"` // of the last answer of a Temporal that does not answer
+	Since     time.Time     `json:"since,omitzero"`   // of the last answer of a Temporal that does not answer
 	Paused    *run.Pause    `json:"paused,omitempty"` // of a lot: why it starts no further node
 	Simulated bool          `json:"simulated,omitempty"`
 }
