@@ -27,14 +27,20 @@ func stateLetters(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
 	return letters
 }
 
+// stuckCanary is a lot of three whose canary n0 gets stuck in preflight, once.
+func stuckCanary(t *testing.T) (*testsuite.TestWorkflowEnvironment, run.LotInput) {
+	t.Helper()
+	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "server is protected")}}}
+	in := lotInput(0, 3)
+	in.Rollout.Canary = 1
+	return newEnv(t, s), in
+}
+
 // TestCanaryGoesFirst: a stuck canary holds the others up, and the lot says
 // so.
 func TestCanaryGoesFirst(t *testing.T) {
 	t.Parallel()
-	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "server is protected")}}}
-	env := newEnv(t, s)
-	in := lotInput(0, 3)
-	in.Rollout.Canary = 1
+	env, in := stuckCanary(t)
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "sqq", stateLetters(t, env))
 		require.Contains(t, queryLot(t, env).Held, "canary n0 is stuck")
@@ -49,10 +55,7 @@ func TestCanaryGoesFirst(t *testing.T) {
 // TestAbortedCanaryPausesTheLot until a person says to go on without it.
 func TestAbortedCanaryPausesTheLot(t *testing.T) {
 	t.Parallel()
-	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "server is protected")}}}
-	env := newEnv(t, s)
-	in := lotInput(0, 3)
-	in.Rollout.Canary = 1
+	env, in := stuckCanary(t)
 	env.RegisterDelayedCallback(func() {
 		require.NoError(t, env.SignalWorkflowByID(in.Nodes[0].Node.ID(), run.UpdateAbort, run.AbortRequest{}))
 	}, time.Hour)
@@ -248,10 +251,7 @@ func TestNodeReportsItsEndToALotThatHasContinued(t *testing.T) {
 // TestANodeIsAbortedBeforeItStarts, and only then: later its own run is asked.
 func TestANodeIsAbortedBeforeItStarts(t *testing.T) {
 	t.Parallel()
-	s := &script{errs: map[run.Phase][]error{run.Preflight: {classed(fault.NeedsOperator, "server is protected")}}}
-	env := newEnv(t, s)
-	in := lotInput(0, 3)
-	in.Rollout.Canary = 1
+	env, in := stuckCanary(t)
 	env.RegisterDelayedCallback(func() {
 		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n0"}, "abort its run")
 		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n9"}, "has no node")

@@ -15,13 +15,13 @@ type Rollout struct {
 }
 
 // Steering of a lot, by update (validated). Pause and resume are also taken
-// as plain signals of the same names.
+// as plain signals of the same names. UpdateAbort is taken by a lot too, for a
+// node that it has not started.
 const (
 	UpdatePause  = "pause"  // PauseRequest: no further node starts
 	UpdateResume = "resume" // ResumeRequest: nodes start again
 	UpdateAdd    = "add"    // LotInput with the nodes to add
-	// UpdateAbort is taken by a lot too, for a node that it has not started.
-	UpdateImage = "image" // LotImage, see there
+	UpdateImage  = "image"  // LotImage, see there
 )
 
 // SignalContinued tells a node that the lot's workflow has continued as new:

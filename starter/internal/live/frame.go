@@ -56,7 +56,12 @@ func old(s *show.Silence, now time.Time, width int) []string {
 	if s == nil {
 		return nil
 	}
-	lines := append(strings.Split(ansi.Wordwrap(s.Text(now), max(1, width), " "), "\n"), s.Why())
+	return append(warn(s.Text(now), width), warning().Render(ansi.Truncate(s.Why(), width, "…")))
+}
+
+// warn is a warning on as many lines as it takes.
+func warn(text string, width int) []string {
+	lines := strings.Split(ansi.Wordwrap(text, max(1, width), " "), "\n")
 	for i, line := range lines {
 		lines[i] = warning().Render(ansi.Truncate(strings.TrimSpace(line), width, "…"))
 	}
@@ -88,9 +93,7 @@ func summary(l track.Lot, now time.Time, width int) []string {
 	}
 	lines := append([]string{ansi.Truncate(head, width, "…"), lotBar(t, len(l.Nodes), min(width, widestBar))}, flow(states, width)...)
 	if held := show.Held(l); held != "" {
-		for line := range strings.SplitSeq(ansi.Wordwrap(held, max(1, width), " "), "\n") {
-			lines = append(lines, warning().Render(ansi.Truncate(strings.TrimSpace(line), width, "…")))
-		}
+		lines = append(lines, warn(held, width)...)
 	}
 	var phases []string
 	for _, p := range run.Phases() {

@@ -55,23 +55,19 @@ func Start(ctx context.Context, o Options) *Screen {
 }
 
 // Show implements show.Watcher.
-func (s *Screen) Show(l track.Lot, now time.Time) error {
-	select {
-	case <-s.done:
-		return s.err
-	default:
-		s.program.Send(looked{l, now})
-		return nil
-	}
-}
+func (s *Screen) Show(l track.Lot, now time.Time) error { return s.send(looked{l, now}) }
 
 // Silent implements show.Watcher: what is shown stays, and says how old it is.
 func (s *Screen) Silent(silence show.Silence, now time.Time) error {
+	return s.send(unheard{silence, now})
+}
+
+func (s *Screen) send(msg tea.Msg) error {
 	select {
 	case <-s.done:
 		return s.err
 	default:
-		s.program.Send(unheard{silence, now})
+		s.program.Send(msg)
 		return nil
 	}
 }

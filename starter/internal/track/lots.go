@@ -2,12 +2,10 @@ package track
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -66,12 +64,9 @@ func (s Summary) Open() bool { return s.open }
 
 // Glance tells what Temporal itself knows of a lot, without its nodes.
 func Glance(ctx context.Context, c client.Client, lot string) (Summary, error) {
-	d, err := describe(ctx, c, run.LotID(lot), "")
-	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return Summary{}, &NotFoundError{lot}
-	}
+	d, err := describeLot(ctx, c, lot)
 	if err != nil {
-		return Summary{}, fmt.Errorf("lot %s cannot be looked at: %w", lot, err)
+		return Summary{}, err
 	}
 	return *summaryOf(d.GetWorkflowExecutionInfo()), nil
 }

@@ -147,14 +147,24 @@ func describe(ctx context.Context, c client.Client, id, runID string) (*workflow
 	return d.RawResponse, nil
 }
 
-// Look gives the lot as it is now.
-func (t *Tracker) Look(ctx context.Context) (Lot, error) {
-	d, err := describe(ctx, t.client, run.LotID(t.lot), "")
+// describeLot tells what Temporal knows of a lot's workflow; NotFoundError:
+// nothing.
+func describeLot(ctx context.Context, c client.Client, lot string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := describe(ctx, c, run.LotID(lot), "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return Lot{}, &NotFoundError{t.lot}
+		return nil, &NotFoundError{lot}
 	}
 	if err != nil {
-		return Lot{}, fmt.Errorf("lot %s cannot be looked at: %w", t.lot, err)
+		return nil, fmt.Errorf("lot %s cannot be looked at: %w", lot, err)
+	}
+	return d, nil
+}
+
+// Look gives the lot as it is now.
+func (t *Tracker) Look(ctx context.Context) (Lot, error) {
+	d, err := describeLot(ctx, t.client, t.lot)
+	if err != nil {
+		return Lot{}, err
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if err := t.load(ctx, info.GetExecution().GetRunId()); err != nil {
