@@ -67,7 +67,7 @@ func (k *Kit) install(ctx context.Context, dir string, what Delivered, sizes []i
 	}
 	w.disks, w.order = append(w.disks, parcel), append(w.order, len(sizes))
 	console := &transcript{}
-	g, err := startGuest(k.emulator, w.args(), console.line)
+	g, err := startGuest(k.emulator, w.args(k.accelerator), console.line)
 	if err != nil {
 		return err
 	}

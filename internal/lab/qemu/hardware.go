@@ -2,7 +2,6 @@ package qemu
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -37,11 +36,11 @@ type forward struct {
 // processor cost it a tenth of a boot, and there are none.
 const consoleArgs = "console=ttyS0 quiet loglevel=4 net.ifnames=0 panic=1 no_timer_check nowatchdog mitigations=off init_on_alloc=0"
 
-// args is QEMU's command line. One processor: with two, emulation was seen to
+// args is QEMU's command line, for kvm or tcg. One processor: with two, emulation was seen to
 // panic a kernel in its first seconds.
-func (w wiring) args() []string {
+func (w wiring) args(accelerator string) []string {
 	args := []string{
-		"-name", w.name, "-machine", "pc,accel=" + accelerator(), "-cpu", "max", "-smp", "1", "-m", strconv.Itoa(w.memory),
+		"-name", w.name, "-machine", "pc,accel=" + accelerator, "-cpu", "max", "-smp", "1", "-m", strconv.Itoa(w.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-boot", "strict=on",
 		"-smbios", "type=1,manufacturer=Ironlot,product=lab,serial=" + w.serial,
 		"-device", "virtio-scsi-pci,id=scsi",
@@ -57,16 +56,6 @@ func (w wiring) args() []string {
 		args = append(args, "-kernel", w.kernel, "-initrd", w.initrd, "-append", consoleArgs+" "+w.cmdline)
 	}
 	return args
-}
-
-// accelerator is KVM where this user may use it, else software emulation.
-func accelerator() string {
-	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
-	if err != nil {
-		return "tcg"
-	}
-	f.Close()
-	return "kvm"
 }
 
 func (w wiring) network() string {

@@ -23,10 +23,11 @@ type KitOptions struct {
 // Kit is what all machines need: QEMU, the rescue system, delivered disks
 // and Talos-like images, each built once and cached.
 type Kit struct {
-	cache     cache
-	emulator  string
-	talosInit string
-	system    system
+	cache       cache
+	emulator    string
+	accelerator string // kvm or tcg
+	talosInit   string
+	system      system
 }
 
 // Missing tells what keeps QEMU machines from running on this computer, nil
@@ -60,6 +61,7 @@ func NewKit(ctx context.Context, o KitOptions) (*Kit, error) {
 	if k.emulator, err = exec.LookPath(emulator); err != nil {
 		return nil, err
 	}
+	k.accelerator = accelerator(ctx, k.emulator)
 	if k.talosInit == "" {
 		k.talosInit, err = findTalosInit()
 	} else {

@@ -112,7 +112,7 @@ func (m *Machine) beginBoot() error {
 	if err != nil {
 		return err
 	}
-	g, err := startGuest(m.kit.emulator, m.wiring(as, slot, number, files, faults).args(), func(line string) { m.print(number, line) })
+	g, err := startGuest(m.kit.emulator, m.wiring(as, slot, number, files, faults).args(m.kit.accelerator), func(line string) { m.print(number, line) })
 	if err != nil {
 		return err
 	}

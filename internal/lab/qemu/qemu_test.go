@@ -126,14 +126,23 @@ func TestCommandLineHoldsNoSecret(t *testing.T) {
 		files: map[string]string{"settings": "/dir/settings"}, forward: []forward{{"127.0.9.1", 2222, 22}},
 		faults: Faults{WriteErrorDisk: 2, WriteErrorAt: 1024},
 	}
-	args := strings.Join(w.args(), " ")
+	args := strings.Join(w.args("tcg"), " ")
 	require.Contains(t, args, "file=/a,,b")
 	require.Contains(t, args, "scsi-id=1,drive=disk1,serial=A")
 	require.Contains(t, args, "nvme-ns,bus=nvme1,drive=disk2,bootindex=1")
 	require.Contains(t, args, "inject-error.0.sector=2")
 	require.Contains(t, args, "hostfwd=tcp:127.0.9.1:2222-:22")
 	require.Contains(t, args, "-smp 1")
+	require.Contains(t, args, "pc,accel=tcg")
 	require.Contains(t, args, "name=opt/org.ironlot.lab/settings,file=/dir/settings", "secrets travel in files")
+}
+
+// TestAcceleratorIsTried: a device that is there says nothing yet.
+func TestAcceleratorIsTried(t *testing.T) {
+	t.Parallel()
+	for emulator, want := range map[string]string{"true": "kvm", "false": "tcg", "no-such-program": "tcg"} {
+		require.Equal(t, want, accelerator(t.Context(), emulator), emulator)
+	}
 }
 
 func TestCacheBuildsOnceAndKeepsNothingBroken(t *testing.T) {
