@@ -22,7 +22,7 @@ type crash struct {
 	worker *rig.Worker
 }
 
-func newCrash(t *testing.T) *crash {
+func newCrash(t *testing.T, script rig.Script) *crash {
 	t.Helper()
 	n, base := common.base()
 	c := &crash{stack: &stack{t: t}}
@@ -31,7 +31,7 @@ func newCrash(t *testing.T) *crash {
 			t.Log(effort(c.machine))
 		}
 	})
-	c.r = rig.New(t, rig.Binaries{Dir: common.agents}, common.server.Address(), rig.NewHolds(), lab.Options{
+	c.r = rig.New(t, rig.Binaries{Dir: common.agents}, common.server.Address(), script, lab.Options{
 		Kit: common.kit, Servers: 1, Base: base, Lot: fmt.Sprintf("crash%d", n), Speed: 20,
 		Image: images.Spec{Size: imageSize, Data: imageData, Seed: 1},
 	})
@@ -46,7 +46,7 @@ func newCrash(t *testing.T) *crash {
 // while it is written.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
-	c := newCrash(t)
+	c := newCrash(t, rig.NewHolds())
 	c.strike(func() {
 		c.worker.Kill()
 		c.worker = c.r.Worker()
@@ -57,7 +57,7 @@ func TestWorkerKilled(t *testing.T) {
 // taken over, and is thawed in the middle of that; the same during write.
 func TestWorkerFrozen(t *testing.T) {
 	t.Parallel()
-	c := newCrash(t)
+	c := newCrash(t, rig.NewHolds())
 	workers := []*rig.Worker{c.worker} // any of them may have the phase
 	c.strike(func() {
 		for _, w := range workers {

@@ -119,23 +119,3 @@ func TestRescueNeverComes(t *testing.T) {
 	require.Contains(t, status.Problem.Erased, "nothing")
 	require.Equal(t, before, s.digests())
 }
-
-// The machine resets by itself in the middle of each phase that works on it.
-func TestResetInEachPhase(t *testing.T) {
-	t.Parallel()
-	s := newStack(t, lab.Options{})
-	r := s.start(nil)
-	for _, phase := range []run.Phase{run.WaitSSH, run.DiskPrep, run.Stage, run.Write, run.BootNormal} {
-		s.eventually("a run in "+string(phase), func() bool {
-			status := s.status(r.GetID())
-			require.NotEqual(t, run.Stuck, status.State, "%+v", status.Problem)
-			return status.Phase == phase && s.machine.State() == qemu.On
-		})
-		require.NoError(t, s.machine.Reset())
-		t.Logf("reset in %s", phase)
-	}
-	status := s.settle(r)
-	require.Equal(t, run.Ready, status.State, "%+v", status.Problem)
-	require.NotZero(t, status.Rewinds)
-	require.True(t, s.equalsImage(1))
-}
