@@ -28,7 +28,7 @@ func TestResetInEachPhase(t *testing.T) {
 			c.r.Eventually("the image is being staged", func() bool { return c.downloads() > 0 })
 			c.fleet.Images().SetFaults(images.Faults{})
 		case run.Write:
-			require.NoError(t, c.machine.SlowWrites(1, 0, 500e3))
+			require.NoError(t, c.machine.SlowWrites(1, 4, 0))
 			c.r.Eventually("the image is being written", c.begun)
 		}
 		require.NoError(t, c.machine.Reset())
