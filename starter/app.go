@@ -38,6 +38,8 @@ type app struct {
 	webUI    string
 	output   string
 	noColor  bool
+	// connected is the Temporal that the command has asked, nil before that.
+	connected *temporal.Connection
 	began    bool // the command line was understood
 }
 
@@ -69,8 +71,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if isNoNamespace(err) {
-		err = fmt.Errorf("%w; name one that is there with --namespace, TEMPORAL_NAMESPACE or the profile", err)
+	if said := new(exitError); !errors.As(err, &said) {
+		err = a.connected.Explain(err)
 	}
 	if err != nil && !a.began {
 		err = &exitError{exitRefused, fmt.Errorf("%w; `%s --help` shows how it is used", err, cmd.CommandPath())}
@@ -171,6 +173,7 @@ func (a *app) connect(ctx context.Context) (*temporal.Connection, error) {
 	if classified, ok := fault.As(err); ok && classified.Class == fault.Transient {
 		return nil, &exitError{exitUnreachable, err}
 	}
+	a.connected = c
 	return c, err
 }
 

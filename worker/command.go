@@ -110,12 +110,12 @@ func (s *settings) run(cmd *cobra.Command) error {
 		return dialled(err)
 	}
 	defer conn.Close()
-	return worker.Run(ctx, worker.Config{
+	return conn.Explain(worker.Run(ctx, worker.Config{
 		Temporal: conn.Client, Namespace: conn.Namespace, Provider: provider,
 		KeyFile: s.sshKey, Socket: os.Getenv("SSH_AUTH_SOCK"), AgentDirs: s.agentDirs,
 		Identities: identities, MaxNodes: s.maxNodes, Rate: s.rate, Log: log,
 		Versioning: s.versioning,
-	})
+	}))
 }
 
 // publicKeys are what belongs into the starter's recipients.txt.
