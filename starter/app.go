@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"golang.org/x/term"
 
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/lot"
@@ -40,7 +41,7 @@ type app struct {
 	noColor  bool
 	// connected is the Temporal that the command has asked, nil before that.
 	connected *temporal.Connection
-	began    bool // the command line was understood
+	began     bool // the command line was understood
 }
 
 // environment is the process's environment, or a test's.
@@ -75,7 +76,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = a.connected.Explain(err)
 	}
 	if err != nil && !a.began {
-		err = &exitError{exitRefused, fmt.Errorf("%w; `%s --help` shows how it is used", err, cmd.CommandPath())}
+		err = cmdline.See(cmd, err)
 	}
 	a.complain(err)
 	return exitCode(err)
@@ -120,7 +121,7 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 		Version:           version.String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		Args:              cobra.NoArgs,
+		Args:              command,
 		PersistentPreRunE: a.begin,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -139,6 +140,17 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 		a.pauseCommand(), a.resumeCommand(), a.addCommand(),
 		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
+	root.SetFlagErrorFunc(flagMistake)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = helpTopic
+		case "completion":
+			c.Args, c.RunE = command, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 

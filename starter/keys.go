@@ -20,16 +20,16 @@ state directory's own identity, which ` + "`up`" + ` lets its worker open.
 
 For a worker on another machine: run ` + "`starter keys create`" + ` there, and put
 the public key that it prints into recipients.txt here.`,
-		Args: cobra.NoArgs,
+		Args: command,
 		RunE: func(*cobra.Command, []string) error { return a.showKeys() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show", Short: "Show the public keys that configs are sealed to", Args: cobra.NoArgs,
+			Use: "show", Short: "Show the public keys that configs are sealed to", Args: takes(0),
 			RunE: func(*cobra.Command, []string) error { return a.showKeys() },
 		},
 		&cobra.Command{
-			Use: "create", Short: "Make the identity of this state directory, if there is none", Args: cobra.NoArgs,
+			Use: "create", Short: "Make the identity of this state directory, if there is none", Args: takes(0),
 			RunE: func(*cobra.Command, []string) error { return a.createKey() },
 		},
 	)

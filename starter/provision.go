@@ -38,7 +38,7 @@ nodes of the file are provisioned, and nothing is done to the others.
 
 Canary, parallel and maxStuck of the lot file's rollout say how the lot is worked
 through; pause, resume and add steer it while it is at work.`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
 				return refuse("give --batch LOT.YAML", "no lot file is named")

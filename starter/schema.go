@@ -10,7 +10,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of lot files, for editors",
-		Args:  cobra.NoArgs,
+		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.stdout.Write(lot.Schema())
 			return err

@@ -21,7 +21,7 @@ func (a *app) uiCommand() *cobra.Command {
 		Long: `Opens Temporal's Web UI in the browser, and prints the address: the stuck nodes
 of all lots or of one lot, with --all the lot's other nodes too; with a node
 the page of its run. Without a desktop, and with --print, it prints alone.`,
-		Args:              named(cobra.MaximumNArgs(2)),
+		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, err := a.page(cmd.Context(), args, all)

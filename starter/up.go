@@ -45,7 +45,7 @@ When TEMPORAL_ADDRESS (or --address, or a profile) says where Temporal runs,
 only the worker is started. The worker reads the provider's settings from
 SCW_* and its configuration file, and logs in to rescue systems with the key
 of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), o) },
 	}
 	f := cmd.Flags()

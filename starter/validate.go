@@ -17,7 +17,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Long: `Checks a lot file, renders every node's machine config as a run would, and
 reports all mistakes together, each with its place. Nothing is touched, and
 neither Temporal nor the provider is asked.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, argFile),
 		ValidArgsFunction: lotFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.validate(cmd, args[0]) },
 	}

@@ -13,7 +13,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print which build this is",
-		Args:  cobra.NoArgs,
+		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
 			if a.structured() {
 				return a.encode(map[string]string{"version": version.String(), "go": runtime.Version()})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/logging"
 	"github.com/ironlot/ironlot/internal/provider/scaleway"
@@ -62,12 +63,15 @@ machines, whose jobs go on, and other workers follow them.
 
 Exit codes: 0 stopped, 1 failed, 2 a setting must be mended, 5 Temporal does
 not answer.`,
-		Version:       version.String(),
-		Args:          cobra.NoArgs,
+		Version: version.String(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmdline.See(cmd, cmdline.Words(0)(cmd, args))
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cmdline.See(cmd, cmdline.Flag(cmd, err)) })
 	f := cmd.Flags()
 	f.StringVar(&s.temporal.Address, "address", "", "Temporal's address, host:port (TEMPORAL_ADDRESS)")
 	f.StringVar(&s.temporal.Namespace, "namespace", "", "Temporal's namespace (TEMPORAL_NAMESPACE)")

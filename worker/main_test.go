@@ -19,6 +19,21 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, exitUnreachable, exitCode(fmt.Errorf("worker: %w", unreachableError{errors.New("nobody")})))
 }
 
+// TestCommandLineMistakes are settings to mend, with where to read.
+func TestCommandLineMistakes(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--adress=here:1": "`worker` has no flag --adress; did you mean --address; `worker --help` shows how it is used",
+		"here:1":          "`worker` takes no arguments, and \"here:1\" is one; `worker --help` shows how it is used",
+	} {
+		cmd := command()
+		cmd.SetArgs([]string{args})
+		err := cmd.Execute()
+		require.EqualError(t, err, want)
+		require.Equal(t, exitRefused, exitCode(err))
+	}
+}
+
 // TestTemporalThatDoesNotAnswer: the class of the error decides about the
 // exit code.
 func TestTemporalThatDoesNotAnswer(t *testing.T) {
