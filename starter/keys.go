@@ -60,6 +60,12 @@ func (a *app) createKey() error {
 	return a.printKeys(seal.Recipients(identities...), h.IdentityFile())
 }
 
+// keyFacts is the answer to programs.
+type keyFacts struct {
+	Recipients   []string `json:"recipients"`
+	IdentityFile string   `json:"identityFile,omitempty"`
+}
+
 // printKeys prints public keys, one a line, and where the secret one is.
 func (a *app) printKeys(recipients []age.Recipient, file string) error {
 	keys := make([]string, len(recipients))
@@ -67,10 +73,7 @@ func (a *app) printKeys(recipients []age.Recipient, file string) error {
 		keys[i] = fmt.Sprint(r)
 	}
 	if a.structured() {
-		return a.encode(struct {
-			Recipients   []string `json:"recipients"`
-			IdentityFile string   `json:"identityFile,omitempty"`
-		}{keys, file})
+		return a.encode(keyFacts{keys, file})
 	}
 	for _, key := range keys {
 		if _, err := fmt.Fprintln(a.stdout, key); err != nil {

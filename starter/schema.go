@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/lot"
@@ -12,6 +14,9 @@ func (a *app) schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of lot files, for editors",
 		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
+			if a.output == outputYAML {
+				return a.encode(json.RawMessage(lot.Schema()))
+			}
 			_, err := a.stdout.Write(lot.Schema())
 			return err
 		},

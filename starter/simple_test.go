@@ -136,6 +136,12 @@ func TestSchemaAndVersion(t *testing.T) {
 	require.Equal(t, exitOK, k.starter("version"))
 	require.True(t, strings.HasPrefix(k.out.String(), "ironlot starter "))
 	k = k.again()
+	require.Equal(t, exitOK, k.starter("version", "-o", "json"))
+	require.Regexp(t, `^\{"program":"starter","version":".+","go":"go1.+","os":".+","arch":".+"\}\n$`, k.out.String())
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("schema", "-o", "yaml"))
+	require.Contains(t, k.out.String(), "---\n$schema: ")
+	k = k.again()
 	require.Equal(t, exitOK, k.starter("completion", "bash"))
 	require.Contains(t, k.out.String(), "starter")
 }

@@ -63,10 +63,8 @@ machines, whose jobs go on, and other workers follow them.
 
 Exit codes: 0 stopped, 1 failed, 2 a setting must be mended, 5 Temporal does
 not answer.`,
-		Version: version.String(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cmdline.See(cmd, cmdline.Words(0)(cmd, args))
-		},
+		Version:       version.String(),
+		Args:          refusing(cmdline.Words(0)),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
@@ -87,6 +85,11 @@ not answer.`,
 	f.BoolVar(&s.versioning.MakeCurrent, "make-current", false, "let new runs of the deployment start on this build")
 	f.StringVar(&s.logFormat, "log-format", "json", "json or console")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	// These fail for unknown flags only.
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("agents")
+	cmd.AddCommand(versionCommand())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -31,6 +32,22 @@ func TestCommandLineMistakes(t *testing.T) {
 		err := cmd.Execute()
 		require.EqualError(t, err, want)
 		require.Equal(t, exitRefused, exitCode(err))
+	}
+}
+
+// TestVersion answers as the starter's does.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for output, want := range map[string]string{
+		"json": `^\{"program":"worker","version":".+","go":"go1.+","os":".+","arch":".+"\}\n$`,
+		"text": `^ironlot worker .+ \(go1.+/.+\)\n$`,
+	} {
+		var out bytes.Buffer
+		cmd := command()
+		cmd.SetOut(&out)
+		cmd.SetArgs([]string{"version", "-o", output})
+		require.NoError(t, cmd.Execute())
+		require.Regexp(t, want, out.String())
 	}
 }
 
