@@ -17,7 +17,7 @@ func (a *app) abortCommand() *cobra.Command {
 		Long: `Ends a node's run. The server stays as it is: what is erased stays erased, and
 ` + "`starter status LOT NODE`" + ` tells what that is. The other nodes go on. A queued node
 is ended before it starts: nothing of its server was touched.`,
-		Args:              named(cobra.ExactArgs(2)),
+		Args:              takes(2, argLot, argNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.abort(cmd.Context(), args[0], args[1], run.AbortRequest{Reason: reason})

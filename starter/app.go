@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"golang.org/x/term"
 
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/lot"
@@ -38,7 +39,9 @@ type app struct {
 	webUI    string
 	output   string
 	noColor  bool
-	began    bool // the command line was understood
+	// connected is the Temporal that the command has asked, nil before that.
+	connected *temporal.Connection
+	began     bool // the command line was understood
 }
 
 // environment is the process's environment, or a test's.
@@ -69,11 +72,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if isNoNamespace(err) {
-		err = fmt.Errorf("%w; name one that is there with --namespace, TEMPORAL_NAMESPACE or the profile", err)
+	if said := new(exitError); !errors.As(err, &said) {
+		err = a.connected.Explain(err)
 	}
 	if err != nil && !a.began {
-		err = &exitError{exitRefused, fmt.Errorf("%w; `%s --help` shows how it is used", err, cmd.CommandPath())}
+		err = cmdline.See(cmd, err)
 	}
 	a.complain(err)
 	return exitCode(err)
@@ -118,7 +121,7 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 		Version:           version.String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		Args:              cobra.NoArgs,
+		Args:              command,
 		PersistentPreRunE: a.begin,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -137,6 +140,17 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 		a.pauseCommand(), a.resumeCommand(), a.addCommand(),
 		a.validateCommand(), a.schemaCommand(), a.postmortemCommand(), a.labCommand(), a.keysCommand(), a.versionCommand(),
 	)
+	root.SetFlagErrorFunc(flagMistake)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = helpTopic
+		case "completion":
+			c.Args, c.RunE = command, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 
@@ -171,6 +185,7 @@ func (a *app) connect(ctx context.Context) (*temporal.Connection, error) {
 	if classified, ok := fault.As(err); ok && classified.Class == fault.Transient {
 		return nil, &exitError{exitUnreachable, err}
 	}
+	a.connected = c
 	return c, err
 }
 

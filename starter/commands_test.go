@@ -239,7 +239,8 @@ func testRefusals(t *testing.T, c *cluster) {
 	require.Contains(t, k.err.String(), `there is no lot "nowhere"`)
 	k = k.again()
 	k.vars["TEMPORAL_NAMESPACE"] = "nowhere"
-	require.NotEqual(t, exitOK, k.starter("status"))
+	require.Equal(t, exitRefused, k.starter("status"))
+	require.Equal(t, `starter: Temporal at `+c.address+` has no namespace "nowhere"; name one that is there with --namespace, TEMPORAL_NAMESPACE or the profile`+"\n", k.err.String())
 }
 
 // TestNoWorker: a lot can be started and looked at while no worker runs.
@@ -248,7 +249,8 @@ func TestNoWorker(t *testing.T) {
 	c := startCluster(t)
 	k := newConsole(t, c.address)
 	path := lottest.Lot(t, "alone", 2)
-	require.Equal(t, exitOK, k.starter("provision", "--batch", path, "--yes", "--detach"), k.err)
+	require.Equal(t, exitOK, k.starter("provision", "--batch", path, "--yes", "--detach", "-o", "json"), k.err)
+	require.Equal(t, `{"lot":"alone","done":"provision","simulated":true}`+"\n", k.out.String())
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("status", "alone"), k.err)
 	require.Contains(t, k.out.String(), "0 of 2 nodes Ready (2 queued)")

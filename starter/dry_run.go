@@ -36,7 +36,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 		refused = refused || n.Problem != nil
 	}
 	if a.structured() {
-		err = a.encode(checked)
+		err = a.encode(checkFacts{LotCheck: checked, Warnings: p.warnings, Simulated: p.lot.Lab})
 	} else {
 		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, ready, p.warnings), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
 	}
@@ -50,6 +50,14 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 		return &exitError{code: exitRefused}
 	}
 	return nil
+}
+
+// checkFacts is the answer to programs.
+type checkFacts struct {
+	run.LotCheck
+
+	Warnings  []string `json:"warnings,omitempty"` // of the lot file
+	Simulated bool     `json:"simulated,omitempty"`
 }
 
 func (a *app) checkLot(ctx context.Context, c client.Client, in run.LotInput) (run.LotCheck, error) {

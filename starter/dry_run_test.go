@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -54,4 +55,12 @@ func TestDryRunShowsHowFarItHasCome(t *testing.T) {
 	require.Equal(t, exitRefused, <-code)
 	require.Contains(t, c.out.String(), "REFUSED  the server is protected")
 	require.Contains(t, c.out.String(), "1 of 2 nodes pass preflight. Nothing was touched.")
+
+	c = c.again()
+	require.Equal(t, exitRefused, c.starter("provision", "--batch", path, "--dry-run", "-o", "json"))
+	var facts checkFacts
+	require.NoError(t, json.Unmarshal([]byte(c.out.String()), &facts))
+	require.True(t, facts.Simulated)
+	require.Equal(t, "slow", facts.Lot)
+	require.Len(t, facts.Nodes, 2)
 }

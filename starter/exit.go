@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"go.temporal.io/api/serviceerror"
-
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -72,7 +71,6 @@ func exitCode(err error) int {
 	var known *exitError
 	var problems lot.Problems
 	var noLot *track.NotFoundError
-	var unavailable *serviceerror.Unavailable
 	classified, isClassified := fault.As(err)
 	switch {
 	case err == nil:
@@ -81,21 +79,15 @@ func exitCode(err error) int {
 		return known.code
 	case errors.As(err, &problems), errors.As(err, &noLot):
 		return exitRefused
-	case isClassified && classified.Class == fault.NeedsOperator, isNoNamespace(err):
+	case isClassified && classified.Class == fault.NeedsOperator:
 		return exitRefused
-	case errors.As(err, &unavailable):
+	case temporal.Unanswered(err):
 		return exitUnreachable
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	default:
 		return exitFailed
 	}
-}
-
-// isNoNamespace reports whether Temporal does not know the namespace.
-func isNoNamespace(err error) bool {
-	var missing *serviceerror.NamespaceNotFound
-	return errors.As(err, &missing)
 }
 
 // outcome is how a lot's nodes stand, as an exit code. A node that still

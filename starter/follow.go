@@ -44,14 +44,14 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 		_, _ = fmt.Fprintf(a.notes(), "\nThe runs go on. Come back with `starter status %s --watch`.\n", lotName)
 		return &exitError{code: exitInterrupted}
 	case errors.Is(err, errDeaf):
-		return &exitError{exitUnreachable, fmt.Errorf("%w; the runs go on, come back with `starter status %s --watch`", err, lotName)}
+		return &exitError{exitUnreachable, fmt.Errorf("%s; the runs go on, come back with `starter status %s --watch`", temporal.Plain(err), lotName)}
 	default:
 		return err
 	}
 }
 
 // errDeaf says that Temporal has not answered for too long.
-var errDeaf = errors.New("no answer from Temporal any more")
+var errDeaf = errors.New("no answer of use from Temporal any more")
 
 // looker looks at a lot.
 type looker interface {
@@ -76,7 +76,7 @@ func watch(ctx context.Context, tracker looker, watcher show.Watcher, silence sh
 		case errors.As(err, new(*track.NotFoundError)):
 			return l, err
 		case err != nil && time.Since(silence.Since) > deafFor:
-			return l, fmt.Errorf("%w: %w", errDeaf, err)
+			return l, fmt.Errorf("%w, at %s: %w", errDeaf, silence.Address, err)
 		case err != nil:
 			silence.Err = err
 			if err := watcher.Silent(silence, time.Now()); err != nil {

@@ -24,7 +24,7 @@ that Temporal keeps, for as long as it keeps them, and needs no worker.
 
   starter inventory -o wide
   starter inventory rack-1 -o json | jq -r '[.server, .systemDisk.serial] | @tsv'`,
-		Args:              named(cobra.MaximumNArgs(1)),
+		Args:              takes(0, argMaybeLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lot := ""

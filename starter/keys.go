@@ -20,16 +20,16 @@ state directory's own identity, which ` + "`up`" + ` lets its worker open.
 
 For a worker on another machine: run ` + "`starter keys create`" + ` there, and put
 the public key that it prints into recipients.txt here.`,
-		Args: cobra.NoArgs,
+		Args: command,
 		RunE: func(*cobra.Command, []string) error { return a.showKeys() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show", Short: "Show the public keys that configs are sealed to", Args: cobra.NoArgs,
+			Use: "show", Short: "Show the public keys that configs are sealed to", Args: takes(0),
 			RunE: func(*cobra.Command, []string) error { return a.showKeys() },
 		},
 		&cobra.Command{
-			Use: "create", Short: "Make the identity of this state directory, if there is none", Args: cobra.NoArgs,
+			Use: "create", Short: "Make the identity of this state directory, if there is none", Args: takes(0),
 			RunE: func(*cobra.Command, []string) error { return a.createKey() },
 		},
 	)
@@ -60,6 +60,12 @@ func (a *app) createKey() error {
 	return a.printKeys(seal.Recipients(identities...), h.IdentityFile())
 }
 
+// keyFacts is the answer to programs.
+type keyFacts struct {
+	Recipients   []string `json:"recipients"`
+	IdentityFile string   `json:"identityFile,omitempty"`
+}
+
 // printKeys prints public keys, one a line, and where the secret one is.
 func (a *app) printKeys(recipients []age.Recipient, file string) error {
 	keys := make([]string, len(recipients))
@@ -67,10 +73,7 @@ func (a *app) printKeys(recipients []age.Recipient, file string) error {
 		keys[i] = fmt.Sprint(r)
 	}
 	if a.structured() {
-		return a.encode(struct {
-			Recipients   []string `json:"recipients"`
-			IdentityFile string   `json:"identityFile,omitempty"`
-		}{keys, file})
+		return a.encode(keyFacts{keys, file})
 	}
 	for _, key := range keys {
 		if _, err := fmt.Fprintln(a.stdout, key); err != nil {

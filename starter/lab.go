@@ -56,7 +56,7 @@ docs/lab-qemu.md for what that needs. The lab runs until Ctrl-C and writes into 
 needed to use it, lab.env and lot.yaml first.
 
 ` + faultList(),
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), a)
 		},

@@ -95,7 +95,7 @@ func TestLabRefuses(t *testing.T) {
 		"loopback":         {"--base", "192.0.2.0"},
 		"whole number":     {"--image-size", "1"},
 		"cannot hold":      {"--image-data", "999"},
-		"unknown command ": {"extra"},
+		"takes no arguments": {"extra"},
 	} {
 		c := newConsole(t, "")
 		require.Equal(t, exitRefused, c.starter(append([]string{"lab"}, args...)...), says)

@@ -62,6 +62,9 @@ func testLists(t *testing.T, c *cluster) {
 		require.Equal(t, want+"\n", k.out.String())
 	}
 	k = k.again()
+	require.Equal(t, exitOK, k.starter("ui", "stuck-listed", "node-2", "-o", "json"), k.err)
+	require.Contains(t, k.out.String(), `{"url":"http://ui.example/namespaces/default/workflows/provision`)
+	k = k.again()
 	delete(k.vars, "IRONLOT_WEB_UI")
 	require.Equal(t, exitRefused, k.starter("ui"))
 }

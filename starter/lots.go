@@ -24,7 +24,7 @@ func (a *app) lotsCommand() *cobra.Command {
 		Long: `Lists the lots that Temporal remembers, the newest first: how each stands, how
 many of its nodes are in which state, and why the first stuck one is stuck. A
 lot that was started again is listed once for each time. It needs no worker.`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

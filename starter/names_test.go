@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/internal/testenv"
 )
 
@@ -42,7 +43,9 @@ func TestErrorsAreShownWithoutCommands(t *testing.T) {
 // TestNamespaceThatIsNotThere: a setting to mend, not a failure.
 func TestNamespaceThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, exitRefused, exitCode(fmt.Errorf("lot: %w", serviceerror.NewNamespaceNotFound("nope"))))
+	c := &temporal.Connection{Address: "here:7233", Namespace: "nope"}
+	require.Equal(t, exitRefused, exitCode(c.Explain(fmt.Errorf("lot: %w", serviceerror.NewNamespaceNotFound("nope")))))
+	require.Equal(t, exitUnreachable, exitCode(c.Explain(fmt.Errorf("lot: %w", serviceerror.NewUnavailable("gone")))))
 	require.Equal(t, exitFailed, exitCode(serviceerror.NewNotFound("workflow")))
 	require.Equal(t, exitInterrupted, exitCode(context.Canceled))
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -32,22 +31,6 @@ func (a *app) checkOutput() error {
 	}
 	return nil
 }
-
-// named takes arguments that are names of a lot or a node, so many of them. What
-// cannot be such a name would be no header of a request to Temporal either.
-func named(count cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		for _, name := range args {
-			if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-				return fmt.Errorf("%.80q is no name of a lot or a node", name)
-			}
-		}
-		return count(cmd, args)
-	}
-}
-
-// maxName is longer than any name, in bytes.
-const maxName = 255
 
 // structured reports whether the output is for programs.
 func (a *app) structured() bool { return a.output == outputJSON || a.output == outputYAML }

@@ -36,7 +36,7 @@ No secret is in it.
   starter postmortem lab --format html --out lab.html
   starter postmortem lab lab-worker-1
   starter postmortem --from exported.json`,
-		Args:              named(cobra.MaximumNArgs(2)),
+		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.postmortem(cmd.Context(), args, o)

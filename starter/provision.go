@@ -38,7 +38,7 @@ nodes of the file are provisioned, and nothing is done to the others.
 
 Canary, parallel and maxStuck of the lot file's rollout say how the lot is worked
 through; pause, resume and add steer it while it is at work.`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
 				return refuse("give --batch LOT.YAML", "no lot file is named")
@@ -129,14 +129,13 @@ func start(ctx context.Context, c client.Client, p *prepared) error {
 
 // detached says how to come back to a lot that is not followed.
 func (a *app) detached(l *lot.Lot, address string) error {
-	out := a.stdout
 	if a.structured() {
-		out = a.stderr
+		return a.encode(done{Lot: l.Name, Done: "provision", Simulated: l.Lab})
 	}
 	text := fmt.Sprintf("lot %s is started; follow it with `starter status %s --watch`", l.Name, l.Name)
 	if webUI := a.webUIOf(address); webUI != "" {
 		text += " or at " + webUI
 	}
-	_, err := fmt.Fprintln(out, text)
+	_, err := fmt.Fprintln(a.stdout, text)
 	return err
 }

@@ -36,7 +36,7 @@ which checks all of it, and from there to where the change begins to matter: a
 new talosconfig or kubeconfig alone applies no machine config again.
 Once disks may be erased the run stays with its disk, unless --another-disk
 allows the corrected rule to choose another one.`,
-		Args:              named(cobra.RangeArgs(1, 2)),
+		Args:              takes(1, argLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.stuck == (len(args) == 2) {

@@ -20,7 +20,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		Short: "Let a lot start no further node",
 		Long: `Lets a lot start no further node. Nodes at work go on, and stuck ones can be
 retried and aborted. A lot also pauses itself, by the rollout of its file.`,
-		Args:              named(cobra.ExactArgs(1)),
+		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason},
@@ -39,7 +39,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `Lets a paused lot start nodes again. Where the lot has paused itself this
 accepts what it was paused for: as many stuck nodes as there are now, or a
 canary that was aborted. It pauses itself again with one stuck node more.`,
-		Args:              named(cobra.ExactArgs(1)),
+		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason},
@@ -59,7 +59,7 @@ func (a *app) addCommand() *cobra.Command {
 append them to the lot's own file, or write another file with the lot's name.
 Nodes that the lot has already stay as they are. What is erased is shown, and
 asked for, as with provision. A lot that has ended is provisioned again.`,
-		Args:              named(cobra.ExactArgs(1)),
+		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.batch == "" {

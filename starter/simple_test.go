@@ -31,6 +31,38 @@ func TestCommandLineMistakes(t *testing.T) {
 	}
 }
 
+// TestFilesInTheWrongPlace: who gives a file where none belongs is told what was
+// meant.
+func TestFilesInTheWrongPlace(t *testing.T) {
+	t.Parallel()
+	file := lottest.Lot(t, "rack-7", 1)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"provision", file}, "it is named by a flag: `starter provision --batch " + file + "`; `starter provision --help`"},
+		{[]string{"provision", "rack-7"}, "takes no arguments, and \"rack-7\" is one: the lot file is named by --batch"},
+		{[]string{"add", file}, "`starter add rack-7 --batch " + file + "`"},
+		{[]string{"add", "rack-7", file}, "`starter add rack-7 --batch " + file + "`"},
+		{[]string{"add", "none.yaml"}, "`starter add LOT --batch none.yaml`"},
+		{[]string{"retry", "rack-7", "node-1", file}, "`starter retry rack-7 node-1 --batch " + file + "`"},
+		{[]string{"validate", "--batch", file}, "named without a flag: `starter validate LOT.YAML`"},
+		{[]string{"status", file}, "a lot goes by its name: `starter status rack-7`"},
+		{[]string{"abort", file, "node-1"}, "`starter abort rack-7 node-1`"},
+		{[]string{"postmortem", "exported.json"}, "`starter postmortem --from exported.json`"},
+		{[]string{file}, "check it with `starter validate " + file + "`, install its servers with `starter provision --batch " + file + "`"},
+		{[]string{"help", "stauts"}, "did you mean `starter status`"},
+		{[]string{"keys", "crate"}, "did you mean `starter keys create`"},
+		{[]string{"completion", "bsh"}, "did you mean `starter completion bash`"},
+	} {
+		k := newConsole(t, "127.0.0.1:9")
+		require.Equal(t, exitRefused, k.starter(c.args...), c.args)
+		require.Contains(t, k.err.String(), c.want)
+		require.Equal(t, 1, strings.Count(k.err.String(), "\n"), "one sentence for %v: %s", c.args, k.err)
+		require.Empty(t, k.out.String())
+	}
+}
+
 func TestHelpTellsExitCodes(t *testing.T) {
 	t.Parallel()
 	k := newConsole(t, "")
@@ -103,6 +135,12 @@ func TestSchemaAndVersion(t *testing.T) {
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("version"))
 	require.True(t, strings.HasPrefix(k.out.String(), "ironlot starter "))
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("version", "-o", "json"))
+	require.Regexp(t, `^\{"program":"starter","version":".+","go":"go1.+","os":".+","arch":".+"\}\n$`, k.out.String())
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("schema", "-o", "yaml"))
+	require.Contains(t, k.out.String(), "---\n$schema: ")
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("completion", "bash"))
 	require.Contains(t, k.out.String(), "starter")

@@ -19,7 +19,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Without arguments the lots that Temporal remembers, as ` + "`starter lots`" + `. With a
 lot its nodes and the time that each spent in each phase. With a node its
 facts and its story. The exit code tells how the lot or node stands.`,
-		Args:              named(cobra.MaximumNArgs(2)),
+		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) != 1 {

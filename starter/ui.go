@@ -20,13 +20,17 @@ func (a *app) uiCommand() *cobra.Command {
 		Short: "Open Temporal's Web UI at the stuck nodes",
 		Long: `Opens Temporal's Web UI in the browser, and prints the address: the stuck nodes
 of all lots or of one lot, with --all the lot's other nodes too; with a node
-the page of its run. Without a desktop, and with --print, it prints alone.`,
-		Args:              named(cobra.MaximumNArgs(2)),
+the page of its run. Without a desktop, with --print and with -o json or -o yaml
+it prints alone.`,
+		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, err := a.page(cmd.Context(), args, all)
 			if err != nil {
 				return err
+			}
+			if a.structured() {
+				return a.encode(uiFacts{URL: page})
 			}
 			if _, err := fmt.Fprintln(a.stdout, page); err != nil || only {
 				return err
@@ -37,6 +41,11 @@ the page of its run. Without a desktop, and with --print, it prints alone.`,
 	cmd.Flags().BoolVar(&all, "all", false, "all nodes, not the stuck ones alone")
 	cmd.Flags().BoolVar(&only, "print", false, "print the address and open nothing")
 	return cmd
+}
+
+// uiFacts is the answer to programs.
+type uiFacts struct {
+	URL string `json:"url"`
 }
 
 // page is the address of what a person wants to see.

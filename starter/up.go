@@ -16,6 +16,7 @@ import (
 	"github.com/ironlot/ironlot/internal/provider/scaleway"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/internal/temporal"
 	"github.com/ironlot/ironlot/internal/version"
 	"github.com/ironlot/ironlot/internal/worker"
 )
@@ -45,7 +46,7 @@ When TEMPORAL_ADDRESS (or --address, or a profile) says where Temporal runs,
 only the worker is started. The worker reads the provider's settings from
 SCW_* and its configuration file, and logs in to rescue systems with the key
 of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
@@ -156,7 +157,7 @@ func (a *app) runWorker(ctx context.Context, h *home.Home, config worker.Config,
 	}
 	defer c.Close()
 	config.Temporal, config.Namespace = c.Client, c.Namespace
-	config.Started = func() { a.welcome(h, c.Address) }
+	config.Started = func() { a.welcome(h, c) }
 
 	defer context.AfterFunc(ctx, func() { a.stopping(server != nil) })()
 	ctx, stop := context.WithCancel(ctx)
@@ -181,13 +182,27 @@ func (a *app) stopping(server bool) {
 	if server {
 		what = "the worker, then Temporal"
 	}
-	_, _ = fmt.Fprintf(a.stdout, "\nStopping %s: a few seconds. Nothing is lost: runs go on where they were at\nthe next start. Ctrl-C again ends at once.\n", what)
+	_, _ = fmt.Fprintf(a.notes(), "\nStopping %s: a few seconds. Nothing is lost: runs go on where they were at\nthe next start. Ctrl-C again ends at once.\n", what)
+}
+
+// upFacts is what runs, for programs.
+type upFacts struct {
+	Address   string `json:"address"`
+	Namespace string `json:"namespace"`
+	WebUI     string `json:"webUI,omitempty"`
+	WorkerLog string `json:"workerLog"`
+	State     string `json:"state"`
 }
 
 // welcome says what runs and what to do next.
-func (a *app) welcome(h *home.Home, address string) {
-	_, _ = fmt.Fprintf(a.stdout, "Temporal   %s\n", address)
-	if webUI := a.webUIOf(address); webUI != "" {
+func (a *app) welcome(h *home.Home, c *temporal.Connection) {
+	webUI := a.webUIOf(c.Address)
+	if a.structured() {
+		_ = a.encode(upFacts{c.Address, c.Namespace, webUI, h.WorkerLog(), h.Dir})
+		return
+	}
+	_, _ = fmt.Fprintf(a.stdout, "Temporal   %s\n", c.Address)
+	if webUI != "" {
 		_, _ = fmt.Fprintf(a.stdout, "Web UI     %s\n", webUI)
 	}
 	_, _ = fmt.Fprintf(a.stdout, `worker     takes work, log in %s

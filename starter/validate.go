@@ -17,22 +17,29 @@ func (a *app) validateCommand() *cobra.Command {
 		Long: `Checks a lot file, renders every node's machine config as a run would, and
 reports all mistakes together, each with its place. Nothing is touched, and
 neither Temporal nor the provider is asked.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, argFile),
 		ValidArgsFunction: lotFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.validate(cmd, args[0]) },
 	}
+}
+
+// verdict is the answer to programs.
+type verdict struct {
+	Valid     bool         `json:"valid"`
+	Problems  lot.Problems `json:"problems"`
+	Warnings  []string     `json:"warnings"`
+	Lot       string       `json:"lot,omitempty"`
+	Nodes     int          `json:"nodes,omitempty"`
+	Simulated bool         `json:"simulated,omitempty"`
 }
 
 func (a *app) validate(cmd *cobra.Command, path string) error {
 	l, rendered, err := a.load(cmd.Context(), path, nil)
 	var problems lot.Problems
 	if a.structured() && (err == nil || errors.As(err, &problems)) {
-		verdict := struct {
-			Valid    bool         `json:"valid"`
-			Problems lot.Problems `json:"problems"`
-			Warnings []string     `json:"warnings"`
-		}{Valid: err == nil, Problems: append(lot.Problems{}, problems...), Warnings: []string{}}
+		verdict := verdict{Valid: err == nil, Problems: append(lot.Problems{}, problems...), Warnings: []string{}}
 		if err == nil {
+			verdict.Lot, verdict.Nodes, verdict.Simulated = l.Name, len(l.Nodes), l.Lab
 			verdict.Warnings = append(verdict.Warnings, rendered.Warnings...)
 		}
 		if encodeErr := a.encode(verdict); encodeErr != nil || err == nil {

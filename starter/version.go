@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -13,12 +12,13 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print which build this is",
-		Args:  cobra.NoArgs,
+		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
+			build := version.Of("starter")
 			if a.structured() {
-				return a.encode(map[string]string{"version": version.String(), "go": runtime.Version()})
+				return a.encode(build)
 			}
-			_, err := fmt.Fprintf(a.stdout, "ironlot starter %s (%s %s/%s)\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(a.stdout, build)
 			return err
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/home"
 	"github.com/ironlot/ironlot/internal/logging"
 	"github.com/ironlot/ironlot/internal/provider/scaleway"
@@ -63,11 +64,12 @@ machines, whose jobs go on, and other workers follow them.
 Exit codes: 0 stopped, 1 failed, 2 a setting must be mended, 5 Temporal does
 not answer.`,
 		Version:       version.String(),
-		Args:          cobra.NoArgs,
+		Args:          refusing(cmdline.Words(0)),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cmdline.See(cmd, cmdline.Flag(cmd, err)) })
 	f := cmd.Flags()
 	f.StringVar(&s.temporal.Address, "address", "", "Temporal's address, host:port (TEMPORAL_ADDRESS)")
 	f.StringVar(&s.temporal.Namespace, "namespace", "", "Temporal's namespace (TEMPORAL_NAMESPACE)")
@@ -83,6 +85,11 @@ not answer.`,
 	f.BoolVar(&s.versioning.MakeCurrent, "make-current", false, "let new runs of the deployment start on this build")
 	f.StringVar(&s.logFormat, "log-format", "json", "json or console")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	// These fail for unknown flags only.
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("agents")
+	cmd.AddCommand(versionCommand())
 	return cmd
 }
 
@@ -110,12 +117,12 @@ func (s *settings) run(cmd *cobra.Command) error {
 		return dialled(err)
 	}
 	defer conn.Close()
-	return worker.Run(ctx, worker.Config{
+	return conn.Explain(worker.Run(ctx, worker.Config{
 		Temporal: conn.Client, Namespace: conn.Namespace, Provider: provider,
 		KeyFile: s.sshKey, Socket: os.Getenv("SSH_AUTH_SOCK"), AgentDirs: s.agentDirs,
 		Identities: identities, MaxNodes: s.maxNodes, Rate: s.rate, Log: log,
 		Versioning: s.versioning,
-	})
+	}))
 }
 
 // publicKeys are what belongs into the starter's recipients.txt.

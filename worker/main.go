@@ -9,6 +9,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/interrupt"
+	"github.com/ironlot/ironlot/internal/temporal"
 )
 
 func main() {
@@ -48,6 +49,9 @@ func exitCode(err error) int {
 	}
 	if errors.As(err, &f) && f.Class == fault.NeedsOperator {
 		return exitRefused
+	}
+	if temporal.Unanswered(err) {
+		return exitUnreachable
 	}
 	return exitFailed
 }

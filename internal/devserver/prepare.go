@@ -17,6 +17,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/pause"
+	"github.com/ironlot/ironlot/internal/temporal"
 )
 
 // Retention is how long the history of a run is kept after its end.
@@ -93,7 +94,13 @@ func known(ctx context.Context, c client.Client, namespace string) error {
 	}
 }
 
+// attributeError is for a person to mend, unless the attributes are not what
+// is wrong: the namespace is not there, or nobody answers.
 func attributeError(namespace, verb string, err error) error {
+	var missing *serviceerror.NamespaceNotFound
+	if errors.As(err, &missing) || temporal.Unanswered(err) {
+		return fmt.Errorf("the search attributes of the namespace %s cannot be %s: %w", namespace, verb, err)
+	}
 	return fault.Operator("ask whoever runs Temporal to add IronlotLot, IronlotNode, IronlotPhase and IronlotState, all Keyword",
 		"the search attributes of the namespace %s cannot be %s: %w", namespace, verb, err)
 }

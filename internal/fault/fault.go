@@ -29,7 +29,7 @@ type Error struct {
 	Message string
 	Remedy  string
 	Tail    string // end of the remote output, may be empty
-	Cause   error  // may be nil; its text is part of Message
+	Cause   error  // may be nil; Message says what it means, mostly in its own text
 }
 
 // Error gives the message and the remedy.

@@ -5,13 +5,15 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/ironlot/ironlot/internal/near"
 )
 
 // unknownKey is the message for a key that a section does not have.
 func unknownKey(key string, known map[string]reflect.Value) string {
 	names := slices.Sorted(maps.Keys(known))
-	if near := nearest(key, names); near != "" {
-		return "is not a key here; did you mean " + near + "?"
+	if meant := near.Word(key, names); meant != "" {
+		return "is not a key here; did you mean " + meant + "?"
 	}
 	return "is not a key here; the keys are " + strings.Join(names, ", ")
 }
@@ -19,49 +21,8 @@ func unknownKey(key string, known map[string]reflect.Value) string {
 // unknownWord is the message for a value that is not one of a few words.
 func unknownWord(value string, words []string) string {
 	list := strings.Join(words, ", ")
-	if near := nearest(value, words); near != "" {
-		return "must be one of " + list + ", not " + quote(value) + "; did you mean " + near + "?"
+	if meant := near.Word(value, words); meant != "" {
+		return "must be one of " + list + ", not " + quote(value) + "; did you mean " + meant + "?"
 	}
 	return "must be one of " + list + ", not " + quote(value)
-}
-
-// nearest is the word closest to what was typed, or none when nothing is
-// close.
-func nearest(typed string, words []string) string {
-	if len(typed) > 64 {
-		return ""
-	}
-	best, least := "", max(1, min(3, len(typed)/3))+1
-	for _, w := range words {
-		if d := distance(strings.ToLower(typed), strings.ToLower(w)); d < least {
-			best, least = w, d
-		}
-	}
-	return best
-}
-
-// distance is the fewest letters to put in, take out, change or swap with
-// their neighbour (optimal string alignment).
-func distance(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
 }

@@ -43,12 +43,14 @@ func Dial(ctx context.Context, o Options) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, options)
+	c, err := client.DialContext(dialing, options)
 	if err != nil {
-		return nil, fault.New(fault.Transient, "start one with `starter up`, or set TEMPORAL_ADDRESS to where it runs",
-			"Temporal does not answer at %s (namespace %s): %w", options.HostPort, options.Namespace, err)
+		reason, remedy := why(ctx, options, err)
+		e := fault.New(fault.Transient, remedy, "Temporal does not answer at %s: %s", options.HostPort, reason)
+		e.Cause = err
+		return nil, e
 	}
 	return &Connection{Client: c, Address: options.HostPort, Namespace: options.Namespace}, nil
 }

@@ -1,7 +1,30 @@
 // Package version tells which build of Ironlot runs.
 package version
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Build is what a program answers when it is asked which build it is.
+type Build struct {
+	Program string `json:"program"`
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// Of is the build of a program.
+func Of(program string) Build {
+	return Build{Program: program, Version: String(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+}
+
+// String is the build for people.
+func (b Build) String() string {
+	return fmt.Sprintf("ironlot %s %s (%s %s/%s)", b.Program, b.Version, b.Go, b.OS, b.Arch)
+}
 
 // String is the module's version, or the commit it was built from.
 func String() string {

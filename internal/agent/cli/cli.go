@@ -17,6 +17,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/agent/stage"
 	"github.com/ironlot/ironlot/internal/agent/write"
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
@@ -82,6 +83,8 @@ Exit status: 0 success, 1 an error.`,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
+	root.Args, root.RunE = cmdline.Commands, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SetFlagErrorFunc(cmdline.Flag)
 	root.AddCommand(a.versionCommand(), a.inspectCommand(), a.jobCommand(), a.resetCommand(),
 		a.prepCommand(), a.stageCommand(), a.writeCommand())
 	return root

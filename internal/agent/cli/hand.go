@@ -14,6 +14,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/job"
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/stage"
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -38,7 +39,7 @@ func (f *handFlags) add(cmd *cobra.Command, erases bool) {
 func (a *app) prepCommand() *cobra.Command {
 	var f handFlags
 	cmd := &cobra.Command{
-		Use: "disk-prep", Short: "Release disks and erase them to a blank GPT", Args: cobra.NoArgs,
+		Use: "disk-prep", Short: "Release disks and erase them to a blank GPT", Args: cmdline.Words(0),
 		Long: `Takes down all that uses the named disks (swap, mounts, LVM, device mapper, md),
 clears every signature and superblock at both ends of the disks and of their
 partitions, writes a blank GPT and proves the outcome. Other disks are not
@@ -105,7 +106,7 @@ func (a *app) stageCommand() *cobra.Command {
 	var f handFlags
 	var image run.Image
 	cmd := &cobra.Command{
-		Use: "stage", Short: "Download an image into RAM and check it; touches no disk", Args: cobra.NoArgs,
+		Use: "stage", Short: "Download an image into RAM and check it; touches no disk", Args: cmdline.Words(0),
 		Example: "  agent stage --url https://factory.talos.dev/image/…/metal-amd64.raw.zst",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dryRun {
@@ -137,7 +138,7 @@ func (a *app) writeCommand() *cobra.Command {
 	var f handFlags
 	var verify string
 	cmd := &cobra.Command{
-		Use: "write", Short: "Write the staged image to the system disk and read it back", Args: cobra.NoArgs,
+		Use: "write", Short: "Write the staged image to the system disk and read it back", Args: cmdline.Words(0),
 		Example: "  agent write --system S3X1 --yes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if v := run.Verify(verify); v != run.VerifyFull && v != run.VerifyData {

@@ -14,12 +14,13 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/inventory"
 	"github.com/ironlot/ironlot/internal/agent/plan"
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 )
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Tell the agent's version and digest", Args: cobra.NoArgs, Annotations: answersJSON(),
+		Use: "version", Short: "Tell the agent's version and digest", Args: cmdline.Words(0), Annotations: answersJSON(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sum, err := a.digest()
 			if err != nil {
@@ -50,7 +51,7 @@ func (a *app) digest() (string, error) {
 
 func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "inspect", Short: "Tell what this machine is and what its disks hold; changes nothing", Args: cobra.NoArgs,
+		Use: "inspect", Short: "Tell what this machine is and what its disks hold; changes nothing", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inv, err := inventory.Take(cmd.Context(), a.host)
 			if err != nil {

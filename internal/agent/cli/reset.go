@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ironlot/ironlot/internal/agent/job"
+	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/pause"
 )
@@ -33,7 +34,7 @@ func (a *app) resetCommand() *cobra.Command {
 	var bootID string
 	var now bool
 	cmd := &cobra.Command{
-		Use: "reset", Short: "Reset the machine at once: sync, remount read-only, SysRq b", Args: cobra.NoArgs, Annotations: answersJSON(),
+		Use: "reset", Short: "Reset the machine at once: sync, remount read-only, SysRq b", Args: cmdline.Words(0), Annotations: answersJSON(),
 		Long: `Resets the machine through the kernel's SysRq, without shutting anything down.
 Refused on another boot than --boot-id and while a job runs. It answers first
 and happens a second later, or when standard input is closed after the answer,

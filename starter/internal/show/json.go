@@ -21,7 +21,7 @@ func (v *Events) Silent(s Silence, now time.Time) error {
 		return nil
 	}
 	v.silent = true
-	return v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: s.Lot, Reason: s.Err.Error(), Since: s.Since.UTC()})
+	return v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: s.Lot, Reason: s.Why(), Since: s.Since.UTC()})
 }
 
 // eventTemporal is that Temporal ceases to answer, with the reason, or answers

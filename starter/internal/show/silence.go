@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
+	"github.com/ironlot/ironlot/internal/temporal"
 )
 
 // Silence is that a lot which is followed cannot be looked at for the moment.
@@ -32,12 +32,10 @@ func (s Silence) Text(now time.Time) string {
 }
 
 // Why is what failed.
-func (s Silence) Why() string { return Clean(s.Err.Error()) }
+func (s Silence) Why() string { return Clean(temporal.Plain(s.Err)) }
 
 // unanswered reports whether nobody answered, rather than answered with an
 // error.
 func (s Silence) unanswered() bool {
-	var away *serviceerror.Unavailable
-	var late *serviceerror.DeadlineExceeded
-	return errors.As(s.Err, &away) || errors.As(s.Err, &late) || errors.Is(s.Err, context.DeadlineExceeded)
+	return temporal.Unanswered(s.Err) || errors.Is(s.Err, context.DeadlineExceeded)
 }
