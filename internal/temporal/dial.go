@@ -76,7 +76,20 @@ func Resolve(o Options) (client.Options, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.Logger = o.Logger
+	if onThisComputer(options.HostPort) {
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
 	return options, checkAddress(options.HostPort)
+}
+
+// onThisComputer reports whether an address is the loopback's. There, gzip
+// takes processor time and memory of both ends, and there is no network to spare.
+func onThisComputer(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // checkAddress refuses what the SDK would dial in vain. Addresses with a

@@ -101,8 +101,8 @@ func (j *Jobs) lost(s api.JobStatus) api.JobStatus {
 	return s
 }
 
-// Follow gives a job's status to emit whenever it changes and at least every
-// second, until the job has ended. Each carries the log entries that were not
+// Follow gives a job's status to emit whenever its state or progress changes and
+// at least every second, until the job has ended. Each carries the log entries that were not
 // given before, so that all together are the whole log.
 func (j *Jobs) Follow(ctx context.Context, key string, emit func(api.JobStatus) error) error {
 	first, err := j.Status(ctx, key)
@@ -151,17 +151,16 @@ func (f *follower) next(ctx context.Context) (api.JobStatus, error) {
 	}
 }
 
-// changed looks at the status file, which is replaced at every change, and at
-// the log's length.
+// changed looks at the status file, which is replaced at every change. Log
+// entries come with it, or with the next beat.
 func (f *follower) changed() bool {
-	if info, err := os.Stat(f.jobs.dir(f.key, "status")); err == nil {
-		same := f.seen != nil && os.SameFile(info, f.seen) && info.ModTime().Equal(f.seen.ModTime())
-		if f.seen = info; !same {
-			return true
-		}
+	info, err := os.Stat(f.jobs.dir(f.key, "status"))
+	if err != nil {
+		return false
 	}
-	info, err := os.Stat(f.jobs.dir(f.key, "log"))
-	return err == nil && info.Size() > f.offset
+	same := f.seen != nil && os.SameFile(info, f.seen) && info.ModTime().Equal(f.seen.ModTime())
+	f.seen = info
+	return !same
 }
 
 // readLog reads the whole lines of a log from an offset on.
