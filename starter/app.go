@@ -148,6 +148,8 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.StringVar(&a.webUI, "web-ui", "", "address of Temporal's Web UI, to be shown (IRONLOT_WEB_UI)")
 	f.StringVarP(&a.output, "output", "o", outputTable, strings.Join(outputs(), ", "))
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
+	words(root, "output", outputs()...)
+	freeText(root, "address", "namespace", "profile", "web-ui")
 	root.AddCommand(
 		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.lotsCommand(), a.inventoryCommand(), a.uiCommand(), a.retryCommand(), a.abortCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.addCommand(),
