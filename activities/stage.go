@@ -7,6 +7,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // stage proves that the raw image lies whole in the machine's RAM, with the
@@ -26,8 +27,5 @@ func (a *Activities) stage(ctx context.Context, b *beat, in run.PhaseInput) (run
 		return run.PhaseOutput{}, err
 	}
 	return run.PhaseOutput{Facts: facts, Log: result.log, Summary: fmt.Sprintf("%s image, raw %s of which %s data, download sha256 %s",
-		facts.Staged.Format, mib(facts.Staged.RawSize), mib(facts.Staged.DataSize), short(facts.Staged.DownloadSHA256))}, nil
+		facts.Staged.Format, size.Text(facts.Staged.RawSize), size.Text(facts.Staged.DataSize), short(facts.Staged.DownloadSHA256))}, nil
 }
-
-// mib shows a number of bytes in MiB.
-func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -7,6 +7,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // write proves that the system disk equals the staged image, read back past
@@ -38,8 +39,8 @@ func (a *Activities) write(ctx context.Context, b *beat, in run.PhaseInput) (run
 	}
 	facts := in.Facts
 	facts.Written = result.Write
-	summary := fmt.Sprintf("%s written to %s at %.0f MB/s, %s read back and equal",
-		mib(facts.Written.BytesWritten), facts.System.Label(), facts.Written.MBPerSecond, mib(facts.Written.BytesVerified))
+	summary := fmt.Sprintf("%s written to %s at %s, %s read back and equal",
+		size.Text(facts.Written.BytesWritten), facts.System.Label(), size.Rate(facts.Written.MBPerSecond*1e6), size.Text(facts.Written.BytesVerified))
 	if facts.Written.State != nil {
 		summary += ", with the machine config in STATE"
 	}

@@ -24,6 +24,7 @@ is ended before it starts: nothing of its server was touched.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
+	freeText(cmd, "reason")
 	return cmd
 }
 

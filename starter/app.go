@@ -32,6 +32,8 @@ type app struct {
 	stdinTerminal  bool
 	// terminal gives the size of the terminal that stdout is, if it is one.
 	terminal func() (width, height int, ok bool)
+	// errWidth is the width of the terminal that stderr is, 0: it is none.
+	errWidth func() int
 	// work runs a worker until the context ends.
 	work func(context.Context, worker.Config) error
 
@@ -63,6 +65,10 @@ func newApp() *app {
 			width, height, err := term.GetSize(int(os.Stdout.Fd()))
 			return width, height, err == nil
 		},
+		errWidth: func() int {
+			width, _, _ := term.GetSize(int(os.Stderr.Fd()))
+			return width
+		},
 		work: worker.Run,
 	}
 }
@@ -90,10 +96,17 @@ func (a *app) complain(err error) {
 	switch {
 	case err == nil, errors.As(err, &said) && said.err == nil:
 	case errors.As(err, &problems):
-		_, _ = fmt.Fprintln(a.stderr, show.Printable(err.Error()))
+		a.tell(err.Error())
 	default:
-		_, _ = fmt.Fprintln(a.stderr, "starter:", show.Printable(err.Error()))
+		a.tell("starter: " + err.Error())
 	}
+}
+
+// tell says something to the person, beside the data: on lines that fit the
+// terminal, on one line for whoever reads it from a file.
+func (a *app) tell(text string) {
+	text = show.Wrap(show.Printable(text), a.errWidth())
+	_, _ = fmt.Fprintln(a.stderr, strings.TrimSuffix(text, "\n"))
 }
 
 // root is the command that holds all others.
@@ -135,6 +148,8 @@ by the profiles of Temporal's configuration file, else where ` + "`up`" + ` star
 	f.StringVar(&a.webUI, "web-ui", "", "address of Temporal's Web UI, to be shown (IRONLOT_WEB_UI)")
 	f.StringVarP(&a.output, "output", "o", outputTable, strings.Join(outputs(), ", "))
 	f.BoolVar(&a.noColor, "no-color", false, "no colours on a terminal (NO_COLOR)")
+	words(root, "output", outputs()...)
+	freeText(root, "address", "namespace", "profile", "web-ui")
 	root.AddCommand(
 		a.upCommand(), a.provisionCommand(), a.statusCommand(), a.lotsCommand(), a.inventoryCommand(), a.uiCommand(), a.retryCommand(), a.abortCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.addCommand(),

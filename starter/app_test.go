@@ -61,6 +61,7 @@ func newConsole(t *testing.T, address string) *console {
 	c.app = &app{
 		stdin: strings.NewReader(""), stdout: c.out, stderr: c.err, env: c.vars,
 		terminal: func() (int, int, bool) { return 0, 0, false },
+		errWidth: func() int { return 0 },
 	}
 	return c
 }
@@ -69,7 +70,7 @@ func newConsole(t *testing.T, address string) *console {
 func (c *console) again() *console {
 	next := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: c.vars}
 	next.app = &app{
-		stdin: strings.NewReader(""), stdout: next.out, stderr: next.err, env: c.vars, terminal: c.terminal,
+		stdin: strings.NewReader(""), stdout: next.out, stderr: next.err, env: c.vars, terminal: c.terminal, errWidth: c.errWidth,
 	}
 	return next
 }

@@ -178,7 +178,7 @@ func testInterrupt(t *testing.T, c *cluster, s *script) {
 	code := make(chan int)
 	go func() { code <- k.run(ctx, []string{"provision", "--batch", path, "-y"}) }()
 	eventually(t, "the phase is at work", func() bool {
-		return s.isBlocked("block") && strings.Contains(k.out.String(), "wait-ssh       simulated step, 25% of 4.0 GB, 200.0 MB/s")
+		return s.isBlocked("block") && strings.Contains(k.out.String(), "wait-ssh       simulated step, 25% of 3.7 GiB, 190.7 MiB/s")
 	})
 	interrupt()
 	require.Equal(t, exitInterrupted, <-code)

@@ -44,7 +44,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 		return err
 	}
 	if held != nil {
-		_, _ = fmt.Fprintln(a.stderr, "starter:", held)
+		a.complain(held)
 	}
 	if refused {
 		return &exitError{code: exitRefused}
@@ -105,7 +105,7 @@ func (a *app) showCheck(ctx context.Context, c client.Client, in run.LotInput) (
 				continue // a look that fails harms nobody
 			}
 			last = seen
-			_, _ = fmt.Fprintln(a.stderr, show.Checking(in.Lot, seen))
+			a.tell(show.Checking(in.Lot, seen))
 		}
 	})
 	return func() {

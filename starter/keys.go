@@ -81,7 +81,7 @@ func (a *app) printKeys(recipients []age.Recipient, file string) error {
 		}
 	}
 	if file != "" {
-		_, _ = fmt.Fprintf(a.stderr, "the secret key is in %s; it opens every machine config that is sealed to it\n", file)
+		a.tell(fmt.Sprintf("the secret key is in %s; it opens every machine config that is sealed to it", file))
 	}
 	return nil
 }

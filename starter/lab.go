@@ -90,14 +90,13 @@ func (f *labFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.cache, "qemu-cache", "", "directory for what QEMU machines are made of (default: ironlot/qemu in the user's cache)")
 	flags.StringVar(&f.talosInit, "qemu-talosinit", "", "the executable lab-talosinit (default: beside this program or in bin)")
 	flags.BoolVar(&o.NVMe, "nvme", false, "give QEMU machines NVMe disks instead of SCSI")
-	complete := func(values ...string) cobra.CompletionFunc {
-		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-	}
-	// These fail for unknown flags only.
-	_ = cmd.RegisterFlagCompletionFunc("fault", complete(lab.FaultNames()...))
-	_ = cmd.RegisterFlagCompletionFunc("image-format", complete("raw", "zst", "xz", "gz"))
-	_ = cmd.RegisterFlagCompletionFunc("delivered", complete("raid1", "lvm", "many", "blank"))
-	_ = cmd.RegisterFlagCompletionFunc("machines", complete(machinesSimulated, machinesQEMU))
+	words(cmd, "fault", lab.FaultNames()...)
+	words(cmd, "image-format", "raw", "zst", "xz", "gz")
+	words(cmd, "delivered", "raid1", "lvm", "many", "blank")
+	words(cmd, "machines", machinesSimulated, machinesQEMU)
+	freeText(cmd, "servers", "lot", "speed", "base", "api-port", "image-port", "image-size", "image-data", "disk-size", "seed")
+	_ = cmd.MarkFlagDirname("dir") // fails for unknown flags only
+	_ = cmd.MarkFlagDirname("qemu-cache")
 }
 
 func (f *labFlags) run(ctx context.Context, a *app) error {

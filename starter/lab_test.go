@@ -83,18 +83,18 @@ func TestLabRefuses(t *testing.T) {
 	foreign := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, "mine"), nil, 0o600))
 	for says, args := range map[string][]string{
-		"no fault":         {"--fault", "meteor"},
-		"not there":        {"--fault", "slow-disk@9"},
-		"1 to 1000":        {"--servers", "1001"},
-		"with --servers 0": {"--servers", "0"},
-		"with --speed 0":   {"--speed", "0"},
-		"not a lab's":      {"--dir", foreign},
-		"image format":     {"--image-format", "7z"},
-		"cannot deliver":   {"--delivered", "windows"},
-		"of the kind":      {"--machines", "paper"},
-		"loopback":         {"--base", "192.0.2.0"},
-		"whole number":     {"--image-size", "1"},
-		"cannot hold":      {"--image-data", "999"},
+		"no fault":           {"--fault", "meteor"},
+		"not there":          {"--fault", "slow-disk@9"},
+		"1 to 1000":          {"--servers", "1001"},
+		"with --servers 0":   {"--servers", "0"},
+		"with --speed 0":     {"--speed", "0"},
+		"not a lab's":        {"--dir", foreign},
+		"image format":       {"--image-format", "7z"},
+		"cannot deliver":     {"--delivered", "windows"},
+		"of the kind":        {"--machines", "paper"},
+		"loopback":           {"--base", "192.0.2.0"},
+		"whole number":       {"--image-size", "1"},
+		"cannot hold":        {"--image-data", "999"},
 		"takes no arguments": {"extra"},
 	} {
 		c := newConsole(t, "")

@@ -35,6 +35,7 @@ lot that was started again is listed once for each time. It needs no worker.`,
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", listed, "how many to list")
+	freeText(cmd, "limit")
 	return cmd
 }
 

@@ -40,6 +40,22 @@ func TestErrorsAreShownWithoutCommands(t *testing.T) {
 	require.Equal(t, "starter: one ]0;title \ntwo \n", c.err.String())
 }
 
+// TestErrorsFitTheTerminal: lines break between words on a terminal, and not
+// where a program reads.
+func TestErrorsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, "")
+	c.errWidth = func() int { return 80 }
+	require.Equal(t, exitRefused, c.starter("provision", "lot.yaml"))
+	require.Greater(t, strings.Count(c.err.String(), "\n"), 1)
+	for line := range strings.Lines(c.err.String()) {
+		require.LessOrEqual(t, len(line), 81)
+	}
+	one := newConsole(t, "")
+	require.Equal(t, exitRefused, one.starter("provision", "lot.yaml"))
+	require.Equal(t, one.err.String(), strings.Join(strings.Fields(c.err.String()), " ")+"\n")
+}
+
 // TestNamespaceThatIsNotThere: a setting to mend, not a failure.
 func TestNamespaceThatIsNotThere(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,8 @@ No secret is in it.
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "md", "html, md, json or yaml (-o json and -o yaml do the same)")
 	f.StringArrayVar(&o.files, "from", nil, "an exported history of a node's run; may be repeated")
+	words(cmd, "format", "html", "md", "json", "yaml")
+	_ = cmd.MarkFlagFilename("from", "json") // fails for unknown flags only
 	f.StringVar(&o.out, "out", "", "file to write; standard output when empty")
 	return cmd
 }

@@ -53,6 +53,7 @@ through; pause, resume and add steer it while it is at work.`,
 	f.BoolVarP(&o.detach, "detach", "d", false, "do not follow the runs")
 	f.BoolVar(&o.dryRun, "dry-run", false, "let a worker check every server at the provider, show what would be done, and do nothing")
 	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
+	_ = cmd.RegisterFlagCompletionFunc("node", completeNodes)
 	return cmd
 }
 

@@ -93,7 +93,7 @@ func lotStory(ctx context.Context, c client.Client, l track.Lot, into *history.L
 		into.Steers = append(into.Steers, wishes...)
 	}
 	if lost > 0 {
-		into.Notes = append(into.Notes, fmt.Sprintf("%d of the %d runs of the lot's workflow are not kept any more: pauses of that time are missing here", lost, len(l.Runs)))
+		into.Notes = append(into.Notes, fmt.Sprintf("of the %d runs of the lot's workflow Temporal keeps %d: pauses of the others are missing here", len(l.Runs), len(l.Runs)-lost))
 	}
 	return nil
 }

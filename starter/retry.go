@@ -51,7 +51,8 @@ allows the corrected rule to choose another one.`,
 	f.StringVar(&o.reason, "reason", "", reasonHelp)
 	f.StringVar(&o.batch, "batch", "", "the corrected lot file")
 	f.BoolVar(&o.anotherDisk, "another-disk", false, "the corrected lot file may choose another system disk")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(strings.Split(phaseList(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	words(cmd, "from", strings.Split(phaseList(), ", ")...)
+	freeText(cmd, "reason")
 	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
 	return cmd
 }

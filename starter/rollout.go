@@ -21,13 +21,14 @@ func (a *app) pauseCommand() *cobra.Command {
 		Long: `Lets a lot start no further node. Nodes at work go on, and stuck ones can be
 retried and aborted. A lot also pauses itself, by the rollout of its file.`,
 		Args:              takes(1, argLot),
-		ValidArgsFunction: a.completeLotAndNode,
+		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason},
 				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
+	freeText(cmd, "reason")
 	return cmd
 }
 
@@ -40,13 +41,14 @@ func (a *app) resumeCommand() *cobra.Command {
 accepts what it was paused for: as many stuck nodes as there are now, or a
 canary that was aborted. It pauses itself again with one stuck node more.`,
 		Args:              takes(1, argLot),
-		ValidArgsFunction: a.completeLotAndNode,
+		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason},
 				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", args[0]))
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
+	freeText(cmd, "reason")
 	return cmd
 }
 
@@ -60,7 +62,7 @@ append them to the lot's own file, or write another file with the lot's name.
 Nodes that the lot has already stay as they are. What is erased is shown, and
 asked for, as with provision. A lot that has ended is provisioned again.`,
 		Args:              takes(1, argLot),
-		ValidArgsFunction: a.completeLotAndNode,
+		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.batch == "" {
 				return refuse("give --batch LOT.YAML", "no lot file is named")

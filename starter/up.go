@@ -58,6 +58,8 @@ of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
 	f.StringSliceVar(&o.agentDirs, "agents", nil, "`directories` with agent-linux-amd64 and agent-linux-arm64; else beside this program and bin/")
 	f.IntVar(&o.maxNodes, "max-nodes", worker.DefaultMaxNodes, "how many nodes the worker works on at once")
 	f.Float64Var(&o.rate, "provider-rate", worker.DefaultRate, "phases that ask the provider, per second; it publishes no limit, and a 429 slows the worker down")
+	freeText(cmd, "port", "ui-port", "scw-profile", "max-nodes", "provider-rate")
+	_ = cmd.MarkFlagDirname("agents") // fails for unknown flags only
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 		return err
 	}
 	for _, w := range rendered.Warnings {
-		_, _ = fmt.Fprintln(a.stderr, "warning:", w)
+		a.tell("warning: " + w)
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %s\n", path, l.Name, show.Nodes(len(l.Nodes)))
 	return err

@@ -104,7 +104,7 @@ func testScreen(t *testing.T, c *cluster) {
 	code := make(chan int, 1)
 	go func() { code <- k.starter("provision", "--batch", path, "--yes") }()
 	s.shows(t, "node-1  running  wait-ssh")
-	s.shows(t, "░  25% 200.0 MB/s")
+	s.shows(t, "░  25% 190.7 MiB/s")
 	s.shows(t, "\nwait-ssh 1")
 	require.True(t, s.screen.IsAltScreen())
 	require.NotContains(t, s.text(), "IN PHASE")

@@ -89,6 +89,9 @@ not answer.`,
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("agents")
+	for _, flag := range []string{"address", "namespace", "profile", "scw-profile", "max-nodes", "provider-rate", "deployment", "build-id"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
 	cmd.AddCommand(versionCommand())
 	return cmd
 }

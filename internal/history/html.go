@@ -3,13 +3,13 @@ package history
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 //go:embed report.html.tmpl
@@ -29,7 +29,7 @@ func (l Lot) HTML(w io.Writer) error {
 			return run.Told(r.State, r.Problem.Phase, r.Problem.Message)
 		},
 		"hour": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "legend": legend,
-		"bytes": size[uint64], "length": size[int],
+		"bytes": size.Text[uint64], "length": size.Text[int],
 		"total": func(r Report) string {
 			if r.Ended.IsZero() {
 				return seconds(r.Read.Sub(r.Started)) + " so far"
@@ -83,16 +83,6 @@ func legend(r Report) []Outcome {
 		}
 	}
 	return all
-}
-
-// size shows a number of bytes in powers of 1000.
-func size[T int | uint64](n T) string {
-	f, unit := float64(n), 0
-	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
-	for ; f >= 999.95 && unit < len(units)-1; unit++ {
-		f /= 1000
-	}
-	return fmt.Sprintf("%.4g %s", f, units[unit])
 }
 
 // chart is a run's passes as bars over time, in the units of the picture.

@@ -131,7 +131,7 @@ func (c *checker) rollout(r *rolloutPart) run.Rollout {
 	return out
 }
 
-func (c *checker) timeout(t text, otherwise time.Duration) time.Duration {
+func (c *checker) timeout(t measure, otherwise time.Duration) time.Duration {
 	if !t.set {
 		return otherwise
 	}

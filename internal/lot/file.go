@@ -91,12 +91,12 @@ type serverSection struct {
 
 type diskSection struct {
 	section
-	Serial   text `yaml:"serial"`
-	WWN      text `yaml:"wwn"`
-	ByID     text `yaml:"byId"`
-	Smallest flag `yaml:"smallest"`
-	MinSize  text `yaml:"minSize"`
-	MaxSize  text `yaml:"maxSize"`
+	Serial   text    `yaml:"serial"`
+	WWN      text    `yaml:"wwn"`
+	ByID     text    `yaml:"byId"`
+	Smallest flag    `yaml:"smallest"`
+	MinSize  measure `yaml:"minSize"`
+	MaxSize  measure `yaml:"maxSize"`
 }
 
 type rescuePart struct {
@@ -114,7 +114,7 @@ type bootPart struct {
 
 type readyPart struct {
 	section
-	Hold       text        `yaml:"hold"`
+	Hold       measure     `yaml:"hold"`
 	Accept     []text      `yaml:"accept"`
 	Labels     []valueItem `yaml:"labels"`
 	ProviderID text        `yaml:"providerID"`
@@ -122,15 +122,15 @@ type readyPart struct {
 
 type timeoutsPart struct {
 	section
-	RescueBoot text `yaml:"rescueBoot"`
-	Stage      text `yaml:"stage"`
-	Write      text `yaml:"write"`
-	NormalBoot text `yaml:"normalBoot"`
-	Apply      text `yaml:"apply"`
-	Ready      text `yaml:"ready"`
+	RescueBoot measure `yaml:"rescueBoot"`
+	Stage      measure `yaml:"stage"`
+	Write      measure `yaml:"write"`
+	NormalBoot measure `yaml:"normalBoot"`
+	Apply      measure `yaml:"apply"`
+	Ready      measure `yaml:"ready"`
 
-	DiskPrep    text `yaml:"diskPrep"`
-	Unreachable text `yaml:"unreachable"`
+	DiskPrep    measure `yaml:"diskPrep"`
+	Unreachable measure `yaml:"unreachable"`
 }
 
 // text is a value that must be a string. A bare number is refused: YAML
@@ -149,6 +149,18 @@ func (t *text) take(n *yaml.Node, at place) string {
 		return "is empty; give a value, or remove the line"
 	}
 	*t = text{at, true, n.Value}
+	return ""
+}
+
+// measure is a number with a unit. One without is taken as well, so that it can
+// be told what it lacks.
+type measure struct{ text }
+
+func (m *measure) take(n *yaml.Node, at place) string {
+	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
+		return m.text.take(n, at)
+	}
+	m.text = text{at, true, n.Value}
 	return ""
 }
 

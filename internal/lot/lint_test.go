@@ -70,3 +70,30 @@ func TestFileThatIsTooLarge(t *testing.T) {
 	_, err := lot.Load(path)
 	require.ErrorContains(t, err, `names "worker.yaml": is larger than 1024 KiB; check that it is the right file`)
 }
+
+// TestWarningsOfTheRollout: what does nothing with so few nodes is told.
+func TestWarningsOfTheRollout(t *testing.T) {
+	t.Parallel()
+	for rollout, want := range map[string][]string{
+		"{canary: 2, maxStuck: 1, parallel: 9}": nil,
+		"{canary: 5}":                           {"rollout.canary is 5 and there are 2 nodes: each of them is a canary, none waits for another, and so it is with the next 3 that are added"},
+		"{maxStuck: 2}":                         {"rollout.maxStuck is 2 and there are 2 nodes: the lot does not pause itself even when all of them are stuck"},
+		"{maxStuck: 0}":                         nil,
+	} {
+		path := lottest.Lot(t, "rack-1", 2)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, append(text, "rollout: "+rollout+"\n"...), 0o600))
+		l, err := lot.Load(path)
+		require.NoError(t, err)
+		rendered, err := l.Render(t.Context())
+		require.NoError(t, err)
+		var got []string
+		for _, w := range rendered.Warnings {
+			if strings.HasPrefix(w, "rollout") {
+				got = append(got, w)
+			}
+		}
+		require.Equal(t, want, got, rollout)
+	}
+}

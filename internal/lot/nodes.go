@@ -184,7 +184,7 @@ func (c *checker) disk(s *diskSection) run.DiskChoice {
 	return choice
 }
 
-func (c *checker) size(t text) uint64 {
+func (c *checker) size(t measure) uint64 {
 	if !t.set {
 		return 0
 	}

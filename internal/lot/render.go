@@ -36,7 +36,7 @@ type Rendered struct {
 // as Problems; they quote no secret of a config.
 func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	j := &journal{file: l.File}
-	out := &Rendered{Warnings: append([]string{}, l.Warnings...)}
+	out := &Rendered{Warnings: append(append([]string{}, l.Warnings...), l.rolloutWarnings()...)}
 	files := map[string]talos.Named{}
 	client := l.client(j, out)
 	kubernetes := l.kubernetes(j, out)

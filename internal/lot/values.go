@@ -101,6 +101,9 @@ func parseSize(s string) (uint64, error) {
 	}
 	unit, ok := units[m[2]]
 	if !ok {
+		if m[2] == "" {
+			return 0, fmt.Errorf("has no unit: write %[1]sGB or %[1]sGiB, not %[2]s", m[1], quote(s))
+		}
 		return 0, fmt.Errorf("needs one of the units MB, GB, TB, PB, MiB, GiB, TiB, PiB, such as 400GB, and is %s", quote(s))
 	}
 	n, err := strconv.ParseFloat(m[1], 64)
@@ -114,12 +117,33 @@ func parseSize(s string) (uint64, error) {
 func parseTimeout(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("must be a time such as 90s, 20m or 1h30m, not %s", quote(s))
+		return 0, badTimeout(s)
 	}
 	if d < time.Second || d > 24*time.Hour {
 		return 0, fmt.Errorf("must be from 1s to 24h, not %s", quote(s))
 	}
 	return d, nil
+}
+
+// badTimeout says how a time is written that has no unit, or one in another
+// spelling.
+func badTimeout(s string) error {
+	m := regexp.MustCompile(`^([0-9]{1,6}(?:\.[0-9]{1,3})?) ?([A-Za-z]{0,7})$`).FindStringSubmatch(s)
+	if m == nil {
+		return fmt.Errorf("must be a time such as 90s, 20m or 1h30m, not %s", quote(s))
+	}
+	units := map[string]string{
+		"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+		"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+		"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
+	}
+	if m[2] == "" {
+		return fmt.Errorf("has no unit: write %[1]sm for minutes, %[1]ss for seconds or %[1]sh for hours, not %[2]s", m[1], quote(s))
+	}
+	if unit, ok := units[strings.ToLower(m[2])]; ok {
+		return fmt.Errorf("must be written %s%s, not %s", m[1], unit, quote(s))
+	}
+	return fmt.Errorf("must be a time such as 90s, 20m or 1h30m, not %s", quote(s))
 }
 
 // checkDiskName tells what keeps s from being a serial number or WWN.

@@ -31,6 +31,6 @@ func TestHomeThatTakesNoAgent(t *testing.T) {
 	write(t, filepath.Join(dir, "ram", "1", "root", "home", "rescue", ".ironlot"), "a file in the way")
 	err := s.EnsureAgent(t.Context())
 	require.ErrorContains(t, err, "the agent cannot be uploaded to "+b.machine.Address()+":2222: ")
-	require.ErrorContains(t, err, "; check that the login user's home can be written and has 20 MB of room")
+	require.ErrorContains(t, err, "; check that the login user's home can be written and has 20 MiB of room")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }

@@ -169,7 +169,7 @@ func (s *Session) uploadError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &status), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.As(err, &local):
-		return fault.Operator("check that the login user's home can be written and has 20 MB of room", "the agent cannot be uploaded to %s: %w", s.target.addr(), err)
+		return fault.Operator("check that the login user's home can be written and has 20 MiB of room", "the agent cannot be uploaded to %s: %w", s.target.addr(), err)
 	default:
 		return transport(s.target.addr(), "the upload of the agent", err)
 	}

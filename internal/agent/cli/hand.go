@@ -17,6 +17,7 @@ import (
 	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // handFlags are the flags of the commands that a person runs by hand.
@@ -131,7 +132,7 @@ func (a *app) stagePlan(cmd *cobra.Command, f handFlags) error {
 	}
 	path := stage.Image(a.host.RAMDir())
 	steps := plan.Plan{Steps: []plan.Step{{Action: "stage", Target: path}}}
-	return planned(cmd, f, steps, fmt.Sprintf("would download the image to %s, where %s are free; no disk is touched\n", path, plan.Bytes(free)))
+	return planned(cmd, f, steps, fmt.Sprintf("would download the image to %s, where %s are free; no disk is touched\n", path, size.Text(free)))
 }
 
 func (a *app) writeCommand() *cobra.Command {
@@ -159,7 +160,7 @@ func (a *app) writeCommand() *cobra.Command {
 			if f.dryRun || !f.yes {
 				steps := plan.Plan{Disks: []api.Disk{d}, Steps: []plan.Step{{Action: "write", Target: plan.Describe(d), Disk: &d}}}
 				return planned(cmd, f, steps, fmt.Sprintf("would erase the disk %s and write the staged image to it: %s, of which %s are data, %s\n",
-					plan.Describe(d), plan.Bytes(uint64(staged.RawSize)), plan.Bytes(uint64(staged.DataSize)), staged.Digest()))
+					plan.Describe(d), size.Text(uint64(staged.RawSize)), size.Text(uint64(staged.DataSize)), staged.Digest()))
 			}
 			return a.byHand(cmd, api.JobSpec{Kind: api.Write, Write: &api.WriteSpec{
 				System: d.Identity(), DataSHA256: staged.DataSHA256, RawSize: staged.RawSize, Verify: run.Verify(verify),

@@ -16,6 +16,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/cmdline"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func inventoryText(inv api.Inventory) string {
 	} else {
 		fmt.Fprintf(&b, "root: %s on %s, disks %v: NOT a rescue system\n", inv.Root.FSType, inv.Root.Source, inv.Root.Disks)
 	}
-	fmt.Fprintf(&b, "RAM: %s, %s free for an image; tools: %s\n", plan.Bytes(inv.RAM), plan.Bytes(inv.RAMFree), strings.Join(inv.Tools, ", "))
+	fmt.Fprintf(&b, "RAM: %s, %s free for an image; tools: %s\n", size.Text(inv.RAM), size.Text(inv.RAMFree), strings.Join(inv.Tools, ", "))
 	for _, d := range inv.Disks {
 		diskText(&b, d)
 	}
@@ -97,7 +98,7 @@ func diskText(b *strings.Builder, d api.Disk) {
 		fmt.Fprintf(b, "    %s at %d %s\n", s.Type, s.Offset, s.Label)
 	}
 	for _, p := range d.Parts {
-		fmt.Fprintf(b, "    partition %d %s: %s at %d", p.Number, p.Label, plan.Bytes(p.Size), p.Offset)
+		fmt.Fprintf(b, "    partition %d %s: %s at %d", p.Number, p.Label, size.Text(p.Size), p.Offset)
 		for _, s := range p.Signatures {
 			fmt.Fprintf(b, ", %s %s", s.Type, s.Label)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/job"
-	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/report"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // show has work tell a person what it does, beside its record.
@@ -57,7 +57,7 @@ func (t *teller) Progress(p api.Progress) {
 	}
 	t.step, t.tenth = p.Step, tenth
 	if p.Total > 0 {
-		fmt.Fprintf(t.out, "     %s: %d %% of %s\n", p.Step, p.Done*100/p.Total, plan.Bytes(uint64(p.Total)))
+		fmt.Fprintf(t.out, "     %s: %d %% of %s\n", p.Step, p.Done*100/p.Total, size.Text(uint64(p.Total)))
 	}
 }
 
@@ -69,10 +69,10 @@ func resultText(r api.JobResult) string {
 			strings.Join(r.DiskPrep.Blanked, ", "), len(r.DiskPrep.Released), len(r.DiskPrep.Cleared))
 	case r.Stage != nil:
 		return fmt.Sprintf("staged a %s image of %s, %s of it data, %s",
-			r.Stage.Format, plan.Bytes(uint64(r.Stage.RawSize)), plan.Bytes(uint64(r.Stage.DataSize)), r.Stage.Digest())
+			r.Stage.Format, size.Text(uint64(r.Stage.RawSize)), size.Text(uint64(r.Stage.DataSize)), r.Stage.Digest())
 	case r.Write != nil:
-		return fmt.Sprintf("the disk %s equals the staged image: %s written at %.0f MB/s, %s read back",
-			r.Write.Serial, plan.Bytes(uint64(r.Write.BytesWritten)), r.Write.MBPerSecond, plan.Bytes(uint64(r.Write.BytesVerified)))
+		return fmt.Sprintf("the disk %s equals the staged image: %s written at %s, %s read back",
+			r.Write.Serial, size.Text(uint64(r.Write.BytesWritten)), size.Rate(r.Write.MBPerSecond*1e6), size.Text(uint64(r.Write.BytesVerified)))
 	}
 	return "done"
 }

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // Choose applies a lot's rule to the disks of a machine. Removable and
@@ -188,10 +188,10 @@ func Rule(r run.DiskChoice) string {
 		words = append(words, "smallest")
 	}
 	if r.MinSize > 0 {
-		words = append(words, "at least "+Bytes(r.MinSize))
+		words = append(words, "at least "+size.Text(r.MinSize))
 	}
 	if r.MaxSize > 0 {
-		words = append(words, "at most "+Bytes(r.MaxSize))
+		words = append(words, "at most "+size.Text(r.MaxSize))
 	}
 	if len(words) == 0 {
 		return "none"
@@ -235,23 +235,10 @@ func describe(d run.Disk) string {
 		id += ", " + d.Model
 	}
 	if d.Size > 0 {
-		id += ", " + Bytes(d.Size)
+		id += ", " + size.Text(d.Size)
 	}
 	if d.Name != "" {
 		id += ", now " + d.Name
 	}
 	return id
-}
-
-// Bytes writes a size as disks are sold: powers of ten.
-func Bytes(n uint64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, unit := float64(n)/1000, 0
-	for value >= 999.95 && unit < len(units)-1 {
-		value, unit = value/1000, unit+1
-	}
-	return fmt.Sprintf("%.1f %cB", value, units[unit])
 }

@@ -52,7 +52,7 @@ func TestChoose(t *testing.T) {
 		{"max size", run.DiskChoice{MaxSize: 500 * gb}, "A", true},
 		{"smallest is not unique", run.DiskChoice{Smallest: true, MinSize: 500 * gb}, "fits 2 disks", false},
 		{"size is not unique", run.DiskChoice{MinSize: 1}, "fits 3 disks", false},
-		{"unknown", run.DiskChoice{Serial: "X"}, "A, MODEL, 480.0 GB, now sda", false},
+		{"unknown", run.DiskChoice{Serial: "X"}, "A, MODEL, 447.0 GiB, now sda", false},
 		{"removable", run.DiskChoice{Serial: "STICK"}, "(removable)", false},
 		{"read-only", run.DiskChoice{Serial: "LOCKED"}, "(read-only)", false},
 		{"no rule", run.DiskChoice{}, "not one rule", false},
@@ -285,14 +285,5 @@ func TestRefusals(t *testing.T) {
 				t.Error("a refusal came with steps")
 			}
 		})
-	}
-}
-
-func TestBytes(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_950: "1.0 MB", 960_197_124_096: "960.2 GB", 1 << 63: "9.2 EB"} {
-		if got := plan.Bytes(n); got != want {
-			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
-		}
 	}
 }

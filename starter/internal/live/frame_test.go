@@ -57,6 +57,14 @@ func rack() track.Lot {
 	}}
 }
 
+// paused is the rack with a pause whose reason is longer than a line of 80.
+func paused() track.Lot {
+	l := rack()
+	l.Paused = &run.Pause{Reason: "the provider works on the rack's\x1b[2J switch until noon, see its status page", At: start()}
+	l.Held = l.Paused.Reason
+	return l
+}
+
 // hall is a lot of a thousand nodes.
 func hall() track.Lot {
 	l := track.Lot{Name: "hall", Started: start(), Open: true}
@@ -89,6 +97,8 @@ func TestFrames(t *testing.T) {
 		{"rack-200", rack(), 200, 24, 0, false},
 		{"rack-silent-80", rack(), 80, 24, 0, true},
 		{"rack-silent-200", rack(), 200, 24, 0, true},
+		{"rack-paused-80", paused(), 80, 24, 0, false},
+		{"rack-paused-200", paused(), 200, 24, 0, false},
 		{"hall-80", hall(), 80, 24, 0, false},
 		{"hall-200", hall(), 200, 30, 0, false},
 		{"hall-scrolled", hall(), 80, 24, 500, false},

@@ -70,7 +70,7 @@ func rate(p *run.Progress) string {
 	if p.Rate <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%8s/s", show.Bytes(int64(p.Rate)))
+	return fmt.Sprintf("%9s/s", show.Bytes(int64(p.Rate)))
 }
 
 // left is how long the rest takes at the rate of now.

@@ -27,7 +27,7 @@ func TestCheckSaysWhatWouldBeDone(t *testing.T) {
 		{Name: "c", Problem: &run.Problem{Message: "server c is protected\x1b", Remedy: "take it off"}},
 	}})
 	for _, want := range []string{
-		"erase    S1 (400.0 GB) for Talos, S2 (1.0 TB) to an empty GPT",
+		"erase    S1 (372.5 GiB) for Talos, S2 (931.3 GiB) to an empty GPT",
 		"reboots  1: into Talos; the server is in rescue already",
 		"the server runs bbbb, which differs in machine.token",
 		"erase    the smallest for Talos, all others to an empty GPT; serials are known once the server is in rescue",

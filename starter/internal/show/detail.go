@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -89,7 +90,7 @@ func facts(f run.Facts) [][2]string {
 		add("image", "%s, raw %s, %s", s.Format, Bytes(s.RawSize), s.Digest())
 	}
 	if w := f.Written; w != nil {
-		add("written", "%s, %s read back, %.0f MB/s", Bytes(w.BytesWritten), Bytes(w.BytesVerified), w.MBPerSecond)
+		add("written", "%s, %s read back, %s", Bytes(w.BytesWritten), Bytes(w.BytesVerified), size.Rate(w.MBPerSecond*1e6))
 	}
 	if r := f.Ready; r != nil {
 		add("ready", "%s, Talos %s", r.NodeName, r.TalosVersion)

@@ -205,8 +205,8 @@ func TestDetail(t *testing.T) {
 	text := Detail(l, l.Nodes[0], start())
 	require.True(t, strings.HasPrefix(text, Simulated))
 	for _, want := range []string{
-		"disk      S1 (SSD, 480.0 GB)\n",
-		"written   320.0 MB, 4.5 GB read back, 410 MB/s\n",
+		"disk      S1 (SSD, 447.0 GiB)\n",
+		"written   305.2 MiB, 4.1 GiB read back, 391.0 MiB/s\n",
 		"preflight   2026-12-01T12:00:00Z  1.0s   fits\n",
 	} {
 		require.Contains(t, text, want)
@@ -233,16 +233,16 @@ func TestUnits(t *testing.T) {
 	for want, d := range map[string]time.Duration{"0.0s": -time.Second, "59.9s": 59900 * time.Millisecond, "1m00s": time.Minute, "1h02m": 62 * time.Minute} {
 		require.Equal(t, want, Duration(d))
 	}
-	for want, n := range map[string]int64{"999 B": 999, "1.0 kB": 1000, "4.5 GB": 4453302272, "1.0 MB": 999999} {
+	for want, n := range map[string]int64{"999 B": 999, "1.0 KiB": 1024, "4.1 GiB": 4453302272, "1.0 MiB": 1<<20 - 1} {
 		require.Equal(t, want, Bytes(n))
 	}
 	require.Equal(t, "wait, waits for etcd; kubelet", Progress(&run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}))
 	for want, c := range map[string]run.DiskChoice{
-		"serial S1":                        {Serial: "S1"},
-		"the smallest of 400.0 GB or more": {Smallest: true, MinSize: 400e9},
-		"the only one of 2.0 TB or less":   {MaxSize: 2e12},
-		"WWN 0x5000":                       {WWN: "0x5000"},
-		"by-id ata-X":                      {ByID: "ata-X"},
+		"serial S1":                         {Serial: "S1"},
+		"the smallest of 372.5 GiB or more": {Smallest: true, MinSize: 400e9},
+		"the only one of 1.8 TiB or less":   {MaxSize: 2e12},
+		"WWN 0x5000":                        {WWN: "0x5000"},
+		"by-id ata-X":                       {ByID: "ata-X"},
 	} {
 		require.Equal(t, want, Choice(c))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -33,19 +34,8 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Bytes shows a size in powers of 1000, as disks are sold.
-func Bytes(n int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
-	v, i := float64(n), 0
-	for v >= 999.95 && i < len(units)-1 {
-		v /= 1000
-		i++
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[i])
-}
+// Bytes shows a size in powers of 1024.
+func Bytes(n int64) string { return size.Text(n) }
 
 // Progress says what a phase does right now.
 func Progress(p *run.Progress) string {
@@ -63,7 +53,7 @@ func Progress(p *run.Progress) string {
 		parts = append(parts, Bytes(p.Done))
 	}
 	if p.Rate > 0 {
-		parts = append(parts, Bytes(int64(p.Rate))+"/s")
+		parts = append(parts, size.Rate(p.Rate))
 	}
 	if len(p.Unmet) > 0 {
 		parts = append(parts, "waits for "+strings.Join(p.Unmet, "; "))

@@ -2,8 +2,10 @@ package show
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,4 +82,44 @@ func TestAPauseIsSeen(t *testing.T) {
 	require.Contains(t, Waits(l), "The queued nodes do not start: lunch; look after that.")
 	paused := track.Summary{Lot: "rack-1", State: run.Running, Paused: &run.Pause{Reason: run.PausedByPerson}}
 	require.Regexp(t, `rack-1 +paused .*paused by a person\n`, Lots([]track.Summary{paused}, start(), false, 0))
+}
+
+// turns is a lot that is paused by a person, then by itself, and resumed.
+func turns() []track.Lot {
+	l := track.Lot{Name: "rack-1", Lab: true, Open: true}
+	person, itself := l, l
+	person.Paused = &run.Pause{Reason: "lunch", At: start()}
+	itself.Paused = &run.Pause{Reason: "2 nodes are stuck", At: start(), Itself: true}
+	return []track.Lot{l, person, person, itself, l}
+}
+
+// TestLinesOfAPause: lines tell each turn once, by whom and why.
+func TestLinesOfAPause(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	plain := &Plain{Out: &out}
+	for _, l := range turns() {
+		require.NoError(t, plain.Show(l, start()))
+	}
+	at := start().Format(time.RFC3339)
+	require.Equal(t, at+"  lot rack-1: paused by a person: lunch\n"+
+		at+"  lot rack-1: paused by itself: 2 nodes are stuck\n"+
+		at+"  lot rack-1: its workflow goes on\n", out.String())
+}
+
+// TestEventsOfAPause: programs learn the same; a resume is an event without a
+// pause.
+func TestEventsOfAPause(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	events := &Events{Encode: encoder.Encode}
+	for _, l := range turns() {
+		require.NoError(t, events.Show(l, start()))
+	}
+	at := start().Format(time.RFC3339)
+	head := `{"event":"lot","time":"` + at + `","lot":"rack-1",`
+	require.Equal(t, head+`"paused":{"reason":"lunch","at":"`+at+`"},"simulated":true}`+"\n"+
+		head+`"paused":{"reason":"2 nodes are stuck","at":"`+at+`","itself":true},"simulated":true}`+"\n"+
+		head+`"simulated":true}`+"\n", out.String())
 }
