@@ -22,7 +22,7 @@ import (
 // work than the lot allows. Nodes of earlier runs report their end.
 func TestThousandsOfNodes(t *testing.T) {
 	t.Parallel()
-	const nodes, parallel = 1_500, 400
+	const nodes, parallel = 10_000, 100
 	in := run.LotInput{Lot: "lot", Rollout: run.Rollout{Parallel: parallel}}
 	for i := range nodes {
 		n := input(fmt.Sprintf("node-%05d", i))
