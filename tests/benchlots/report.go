@@ -31,7 +31,8 @@ type result struct {
 	Idle            spread     `json:"idleSeconds"` // without the start
 	Late            spread     `json:"lateSeconds"` // of the machines themselves
 	Straight        int        `json:"straight"`    // machines that went their way once
-	Processes       []*process `json:"processes"`
+	Processes       []*process `json:"processes"`   // the lab is the last one
+	Taken           taken      `json:"coresTaken"`
 	NodeEvents      spread     `json:"nodeEvents"`
 	NodeBytes       spread     `json:"nodeBytes"`
 	LotEvents       []int64    `json:"lotEvents"` // of each of its runs
@@ -94,6 +95,7 @@ func (r *result) judge(machines []*machine) {
 	for _, p := range r.Processes {
 		p.Quiet = p.between(asked.Add(time.Second), rescue)
 	}
+	r.Taken = takenOf(r.Processes, r.Cores)
 }
 
 // print tells a person.
@@ -127,7 +129,8 @@ func (r *result) print(out io.Writer) {
 		t.row(p.Name, fmt.Sprintf("%.1f s", p.CPU), fmt.Sprintf("%.0f MB", float64(p.PeakRSS)/1e6), quiet)
 	}
 	t.end()
-	fmt.Fprintf(out, "\nhistory: a node %.0f events, %.1f KB (median; at most %.0f, %.1f KB); the lot %d events, %d bytes\n",
+	fmt.Fprintf(out, "\nall %d cores were taken for %.0f s, a share of %.0f %% by the lab\n", r.Cores, r.Taken.Seconds, 100*r.Taken.Lab)
+	fmt.Fprintf(out, "history: a node %.0f events, %.1f KB (median; at most %.0f, %.1f KB); the lot %d events, %d bytes\n",
 		r.NodeEvents.Median, r.NodeBytes.Median/1e3, r.NodeEvents.Max, r.NodeBytes.Max/1e3, r.LotEvents, r.LotBytes)
 }
 
