@@ -35,6 +35,7 @@ func TestCommands(t *testing.T) {
 	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("lots on the same servers", func(t *testing.T) { t.Parallel(); testSameServers(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
+	t.Run("more erased", func(t *testing.T) { t.Parallel(); testMoreErased(t, c, s) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })
 }
 

@@ -18,6 +18,7 @@ import (
 type retryFlags struct {
 	from, reason, batch string
 	anotherDisk, stuck  bool
+	yes                 bool
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -35,7 +36,11 @@ another image or digest, disk rule, config, timeout. It goes back to preflight,
 which checks all of it, and from there to where the change begins to matter: a
 new talosconfig or kubeconfig alone applies no machine config again.
 Once disks may be erased the run stays with its disk, unless --another-disk
-allows the corrected rule to choose another one.`,
+allows the corrected rule to choose another one.
+
+A corrected file may let a run erase what nobody has agreed to: a server that is
+a live node ("reprovision: true"), or another disk. Then retry shows what is
+erased and asks, as provision does.`,
 		Args:              takes(1, argLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +56,7 @@ allows the corrected rule to choose another one.`,
 	f.StringVar(&o.reason, "reason", "", reasonHelp)
 	f.StringVar(&o.batch, "batch", "", "the corrected lot file")
 	f.BoolVar(&o.anotherDisk, "another-disk", false, "the corrected lot file may choose another system disk")
+	f.BoolVarP(&o.yes, "yes", "y", false, "erase what the corrected lot file adds without asking")
 	words(cmd, "from", strings.Split(phaseList(), ", ")...)
 	freeText(cmd, "reason")
 	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
@@ -80,6 +86,9 @@ func (a *app) retry(ctx context.Context, lotName string, nodes []string, o retry
 	defer c.Close()
 	l, chosen, err := choose(ctx, c.Client, lotName, nodes)
 	if err != nil {
+		return err
+	}
+	if err := a.agreeToMore(ctx, corrected, chosen, o); err != nil {
 		return err
 	}
 	var problems []error
