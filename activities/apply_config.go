@@ -44,9 +44,7 @@ func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput
 		return run.PhaseOutput{}, err
 	}
 	p := &applying{in: in, secrets: s, commit: func(it *run.Intent) error { return b.commit(ctx, it) }}
-	if it := b.intent(); it != nil {
-		p.sent = it.At // an earlier attempt sent it; whether it arrived is to be seen
-	}
+	p.recall(b.intent())
 	for deadline := bound(ctx); ; {
 		seen, err := talos.Probe(ctx, talosAddr(in))
 		if err != nil {
@@ -63,6 +61,18 @@ func (a *Activities) applyConfig(ctx context.Context, b *beat, in run.PhaseInput
 		if err := pause.For(ctx, a.pace.knock()); err != nil {
 			return run.PhaseOutput{}, err
 		}
+	}
+}
+
+// recall takes up what an earlier attempt recorded: that it sent the config, of
+// which it is to be seen whether it arrived, and that the node took it.
+func (p *applying) recall(it *run.Intent) {
+	if it == nil {
+		return
+	}
+	p.sent = it.At
+	if it.Sent {
+		p.taken = it.At
 	}
 }
 
@@ -114,13 +124,17 @@ func notInState(in run.PhaseInput) error {
 
 func (p *applying) send(ctx context.Context) error {
 	sent := time.Now()
-	if err := p.commit(&run.Intent{Action: "apply the config", At: sent.UTC()}); err != nil {
+	it := run.Intent{Action: "apply the config", At: sent.UTC()}
+	if err := p.commit(&it); err != nil {
 		return err
 	}
 	outcome, err := talos.Apply(ctx, talosAddr(p.in), p.secrets.config.Bytes)
 	switch outcome {
 	case talos.Accepted:
 		p.sent, p.taken = sent, time.Now()
+		taken := it
+		taken.Sent = true
+		_ = p.commit(&taken) // an attempt that does not know it waits longer, no more
 		return nil
 	case talos.Unknown:
 		p.sent = sent

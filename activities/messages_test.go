@@ -101,6 +101,39 @@ func TestApplyConfigThatDoesNotEnd(t *testing.T) {
 	}
 }
 
+// TestConfigThatWasTaken: an attempt that knows from the one before that the node
+// took the config waits for its API no longer than that one would have. Not
+// knowing it, it waits on, and in maintenance it sends nothing again too soon.
+func TestConfigThatWasTaken(t *testing.T) {
+	t.Parallel()
+	sent := time.Now().Add(-provesWithin - time.Second)
+	for name, c := range map[string]struct {
+		intent *run.Intent
+		seen   talos.APIState
+		done   bool
+	}{
+		"taken, the API is closed":        {&run.Intent{At: sent, Sent: true}, talos.Resetting, true},
+		"taken a moment ago":              {&run.Intent{At: time.Now(), Sent: true}, talos.Resetting, false},
+		"the answer is not known":         {&run.Intent{At: sent}, talos.Resetting, false},
+		"nothing was sent":                {nil, talos.Resetting, false},
+		"taken, and still in maintenance": {&run.Intent{At: sent, Sent: true}, talos.Maintenance, false},
+		"sent, and still in maintenance":  {&run.Intent{At: sent}, talos.Maintenance, false},
+	} {
+		p := &applying{in: worker1(nil), secrets: &secrets{config: &talos.Rendered{SHA256: "0123456789abcdef"}}, commit: func(*run.Intent) error {
+			t.Errorf("%s: sent again", name)
+			return nil
+		}}
+		p.recall(c.intent)
+		out, done, err := p.step(t.Context(), talos.Observation{State: c.seen})
+		require.NoError(t, err, name)
+		require.Equal(t, c.done, done, name)
+		if done {
+			require.Equal(t, "0123456789abcdef", out.Facts.Applied.ConfigSHA256)
+			require.False(t, out.Facts.Applied.Already)
+		}
+	}
+}
+
 func TestMaintenanceInSpiteOfSTATE(t *testing.T) {
 	t.Parallel()
 	_, done, err := (&applying{in: worker1(func(in *run.PhaseInput) { in.Node.Delivery = run.ByState })}).

@@ -59,7 +59,7 @@ type Intent struct {
 	Action  string    `json:"action"` // for people
 	At      time.Time `json:"at"`
 	Attempt int32     `json:"attempt"`
-	Sent    bool      `json:"sent"`           // the provider accepted it
+	Sent    bool      `json:"sent"`           // it was accepted
 	Stop    bool      `json:"stop,omitempty"` // asks to stop the server, the first half of a power cycle
 	// What was seen before: the boot type that the provider showed, and the
 	// boot that answered (empty when none did).
