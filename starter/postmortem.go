@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,7 @@ func exportedLot(files []string) (history.Lot, error) {
 		if err != nil {
 			return lot, fmt.Errorf("%s: %w", file, err)
 		}
-		r, err := history.Read(strings.TrimSuffix(filepath.Base(file), ".json"), h)
+		r, err := history.Read(strings.TrimSuffix(filepath.Base(file), ".json"), h, time.Time{})
 		if err != nil {
 			return lot, err
 		}

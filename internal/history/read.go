@@ -26,8 +26,10 @@ func Parse(data []byte) (*historypb.History, error) {
 	return &h, nil
 }
 
-// Read tells the story of a run of ProvisionNode from its events.
-func Read(workflowID string, h *historypb.History) (*Report, error) {
+// Read tells the story of a run of ProvisionNode from its events: of an open
+// one until now, or until its last event when now is zero, as for a history
+// that was exported some time ago.
+func Read(workflowID string, h *historypb.History, now time.Time) (*Report, error) {
 	start, err := startOf(workflowID, h)
 	if err != nil {
 		return nil, err
@@ -48,6 +50,10 @@ func Read(workflowID string, h *historypb.History) (*Report, error) {
 	for _, e := range events {
 		r.report.Read = e.GetEventTime().AsTime()
 		r.event(e)
+	}
+	// The clocks of Temporal and of this computer may differ.
+	if r.report.Ended.IsZero() && now.After(r.report.Read) {
+		r.report.Read = now
 	}
 	r.account()
 	return &r.report, nil
