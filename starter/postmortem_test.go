@@ -47,7 +47,27 @@ func TestPostmortemRefusals(t *testing.T) {
 		k = k.again()
 		require.Equal(t, exitRefused, k.starter(args...), "%v", args)
 		require.NotEmpty(t, k.err.String())
+		require.NotContains(t, k.err.String(), "proto")
 		require.Empty(t, k.out.String())
+	}
+}
+
+// TestNoHistory: the error says what the file must be, and how to come by it.
+func TestNoHistory(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"":                      "this is no whole workflow history in JSON",
+		"kind: Lot\n":           "this is no whole workflow history in JSON",
+		`{"events": [{"eventI`:  "this is no whole workflow history in JSON",
+		`{"name": "a package"}`: "does not begin with the workflow's start",
+	} {
+		file := filepath.Join(t.TempDir(), "some.json")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		k := newConsole(t, "127.0.0.1:9")
+		require.Equal(t, exitRefused, k.starter("postmortem", "--from", file), text)
+		require.Contains(t, k.err.String(), says, text)
+		require.Contains(t, k.err.String(), "; export a node's run with `temporal workflow show --workflow-id ID -o json > FILE`", text)
+		require.NotContains(t, k.err.String(), "syntax error", text)
 	}
 }
 
