@@ -76,7 +76,7 @@ func stuckReason(ctx context.Context, c client.Client, n track.StuckNode) string
 	if err != nil {
 		return ""
 	}
-	r, err := history.Read(n.WorkflowID, h)
+	r, err := history.Read(n.WorkflowID, h, time.Now())
 	if err != nil || r.Problem == nil {
 		return ""
 	}

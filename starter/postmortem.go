@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,9 @@ No secret is in it.
 		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.oneFormat(&o, cmd.Flags().Changed("format")); err != nil {
+				return err
+			}
 			return a.postmortem(cmd.Context(), args, o)
 		},
 	}
@@ -51,13 +55,22 @@ No secret is in it.
 	return cmd
 }
 
-func (a *app) postmortem(ctx context.Context, args []string, o postmortemFlags) error {
-	if a.structured() {
-		o.format = a.output
-	}
+// oneFormat finds the format that --format and -o agree on.
+func (a *app) oneFormat(o *postmortemFlags, given bool) error {
 	if !slices.Contains([]string{"html", "md", "json", "yaml"}, o.format) {
 		return refuse("use html, md, json or yaml", "the format %q is not known", o.format)
 	}
+	if !a.structured() {
+		return nil
+	}
+	if given && o.format != a.output {
+		return refuse("leave out one of the two", "--format %s and -o %s contradict each other", o.format, a.output)
+	}
+	o.format = a.output
+	return nil
+}
+
+func (a *app) postmortem(ctx context.Context, args []string, o postmortemFlags) error {
 	if (len(args) == 0) == (len(o.files) == 0) {
 		return refuse("name one of the two", "a post-mortem needs either a lot or exported histories (--from)")
 	}
@@ -86,7 +99,7 @@ func exportedLot(files []string) (history.Lot, error) {
 		if err != nil {
 			return lot, fmt.Errorf("%s: %w", file, err)
 		}
-		r, err := history.Read(strings.TrimSuffix(filepath.Base(file), ".json"), h)
+		r, err := history.Read(strings.TrimSuffix(filepath.Base(file), ".json"), h, time.Time{})
 		if err != nil {
 			return lot, err
 		}

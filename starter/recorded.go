@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -46,7 +47,7 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 		if err != nil {
 			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
 		}
-		r, err := history.Read(n.WorkflowID, h)
+		r, err := history.Read(n.WorkflowID, h, time.Now())
 		if err != nil {
 			return lot, err
 		}

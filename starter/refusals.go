@@ -18,19 +18,23 @@ func steerable(l track.Lot, n track.Node, update string) error {
 	case run.Queued:
 		return refuse(startRemedy(l, n), "%s refused: node %s is queued and has not been started", update, name)
 	case run.Refused:
-		return refuse(againRemedy(l, n), "%s refused: node %s was refused and never started (%s)", update, name, n.Reason)
+		return refuse(endedRemedy(l, n, update, "provision it"), "%s refused: node %s was refused and never started (%s)", update, name, n.Reason)
 	case run.Ready:
-		return refuse(againRemedy(l, n)+", with `reprovision: true` for it in the lot file", "%s refused: node %s is Ready, and its run has ended; to install it again", update, name)
+		return refuse(endedRemedy(l, n, update, "to install it again, set `reprovision: true` for it in the lot file and provision it"), "%s refused: node %s is Ready, and its run has ended", update, name)
 	case run.Aborted:
-		return refuse(againRemedy(l, n), "%s refused: node %s is aborted, and its run has ended; to install it again", update, name)
+		return refuse(endedRemedy(l, n, update, "to install it again, provision it"), "%s refused: node %s is aborted, and its run has ended", update, name)
 	case run.Running, run.Stuck: // it has a run
 	}
 	return nil
 }
 
-// againRemedy is how a node is installed whose run has ended, or never began.
-func againRemedy(l track.Lot, n track.Node) string {
-	text := fmt.Sprintf("provision it with `starter provision --batch LOT.YAML --node %s`", n.Node.Name)
+// endedRemedy is how a node is installed whose run has ended, or never began.
+// Who wants to abort it wants no such thing, and has what he wants.
+func endedRemedy(l track.Lot, n track.Node, update, provision string) string {
+	if update == run.UpdateAbort {
+		return "there is nothing left to abort"
+	}
+	text := fmt.Sprintf("%s with `starter provision --batch LOT.YAML --node %s`", provision, n.Node.Name)
 	if l.Open {
 		text += fmt.Sprintf(" once lot %s has ended", l.Name)
 	}

@@ -22,8 +22,11 @@ facts and its story. The exit code tells how the lot or node stands.`,
 		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if watch && len(args) != 1 {
+			switch {
+			case watch && len(args) == 0:
 				return refuse("name the lot", "--watch needs one lot")
+			case watch && len(args) == 2:
+				return refuse("leave out the node", "--watch shows a whole lot")
 			}
 			return a.status(cmd.Context(), args, watch)
 		},

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
@@ -22,7 +25,7 @@ func recorded(t *testing.T, name string) *Report {
 	require.NoError(t, err)
 	h, err := Parse(data)
 	require.NoError(t, err)
-	r, err := Read(strings.TrimSuffix(name, ".json"), h)
+	r, err := Read(strings.TrimSuffix(name, ".json"), h, time.Time{})
 	require.NoError(t, err)
 	return r
 }
@@ -77,6 +80,49 @@ func TestStuckAndAborted(t *testing.T) {
 	require.Equal(t, "retry", r.Steers[0].What)
 	require.Equal(t, Steer{At: r.Steers[1].At, What: "abort", By: "20089@vm@", Text: "test"}, r.Steers[1])
 	require.Contains(t, r.Problem.Message, "aborted in preflight")
+}
+
+// TestAPersonIsWaitedFor: an open wait counts until now, that of a file until
+// its last event, and no form says that no time was lost.
+func TestAPersonIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "workflows", "testdata", "histories", "stuck-aborted.json"))
+	require.NoError(t, err)
+	whole, err := Parse(data)
+	require.NoError(t, err)
+	failed := slices.IndexFunc(whole.Events, func(e *historypb.HistoryEvent) bool {
+		return e.EventType == enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED
+	})
+	require.Positive(t, failed)
+	at := whole.Events[failed].EventTime.AsTime()
+	stuck := &historypb.History{Events: whole.Events[:failed+1]}
+	for name, c := range map[string]struct {
+		now  time.Time
+		want time.Duration
+		says string
+	}{
+		"from a file":           {time.Time{}, 0, "It waits for a person since " + clock(at)},
+		"from Temporal":         {at.Add(90 * time.Minute), 90 * time.Minute, "1h30m0s waiting for a person"},
+		"a clock that is later": {at.Add(-time.Minute), 0, "It waits for a person since"},
+	} {
+		r, err := Read("x", stuck, c.now)
+		require.NoError(t, err)
+		require.Equal(t, run.Stuck, r.State, name)
+		require.Equal(t, c.want, r.Lost.Person, name)
+		require.Equal(t, at.Add(c.want), r.Read, name)
+		var md, html bytes.Buffer
+		l := Lot{Name: "lot", Nodes: []Report{*r}}
+		require.NoError(t, l.Markdown(&md))
+		require.NoError(t, l.HTML(&html))
+		for _, text := range []string{md.String(), html.String()} {
+			require.Contains(t, text, c.says, name)
+			require.NotContains(t, text, "No time was lost", name)
+		}
+	}
+	ended, err := Read("x", whole, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, ended.Ended, ended.Read, "a run that has ended loses no more time")
+	require.NotContains(t, ended.lost(), "It waits")
 }
 
 func TestWrittenForms(t *testing.T) {
@@ -176,6 +222,6 @@ func TestWhatIsNoHistory(t *testing.T) {
 	}
 	h, err := Parse([]byte(`{"events":[]}`))
 	require.NoError(t, err)
-	_, err = Read("x", h)
+	_, err = Read("x", h, time.Time{})
 	require.ErrorContains(t, err, "does not begin")
 }

@@ -76,7 +76,7 @@ func (r *Report) markdown(b *strings.Builder) {
 	for _, s := range r.Steers {
 		fmt.Fprintf(b, "\n%s: %s\n", clock(s.At), s)
 	}
-	b.WriteString("\n" + r.Lost.String() + "\n")
+	b.WriteString("\n" + r.lost() + "\n")
 	for _, p := range r.Passes {
 		if p.Log != "" {
 			fmt.Fprintf(b, "\n### %s on the machine\n\n```\n%s\n```\n", p.title(), strings.ReplaceAll(strings.TrimRight(p.Log, "\n"), "```", "'''"))
@@ -84,8 +84,28 @@ func (r *Report) markdown(b *strings.Builder) {
 	}
 }
 
+// lost says where time was lost, and that a stuck run still loses it. An
+// exported history may end as soon as its run is stuck.
+func (r *Report) lost() string {
+	n := len(r.Passes)
+	if r.State != run.Stuck || n == 0 {
+		return r.Lost.String()
+	}
+	text := "It waits for a person since " + clock(r.Passes[n-1].Ended) + "."
+	if r.Lost.some() {
+		return r.Lost.String() + " " + text
+	}
+	return text
+}
+
+// some reports whether time was lost that is worth a word.
+func (l Lost) some() bool { return max(l.Person, l.Failed, l.Workers) >= time.Second }
+
 // String says where time was lost.
 func (l Lost) String() string {
+	if !l.some() {
+		return "No time was lost."
+	}
 	var parts []string
 	for _, p := range []struct {
 		d    time.Duration
@@ -94,9 +114,6 @@ func (l Lost) String() string {
 		if p.d >= time.Second {
 			parts = append(parts, seconds(p.d)+" "+p.what)
 		}
-	}
-	if len(parts) == 0 {
-		return "No time was lost."
 	}
 	return "Time lost: " + strings.Join(parts, ", ") + "."
 }

@@ -16,18 +16,24 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
+// exportIt is how a person comes by a history that can be read.
+const exportIt = "export a node's run with `temporal workflow show --workflow-id ID -o json > FILE`, or download it in the Web UI"
+
 // Parse reads a history as `temporal workflow show -o json` and the Web UI
 // export it. Errors are NeedsOperator.
 func Parse(data []byte) (*historypb.History, error) {
 	var h historypb.History
 	if err := (temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, &h); err != nil {
-		return nil, fault.Operator("export it with `temporal workflow show -o json`", "this is no workflow history in JSON: %w", err)
+		// The decoder's own words name its package and no remedy.
+		return nil, fault.Operator(exportIt, "this is no whole workflow history in JSON") //nolint:nilerr // see above
 	}
 	return &h, nil
 }
 
-// Read tells the story of a run of ProvisionNode from its events.
-func Read(workflowID string, h *historypb.History) (*Report, error) {
+// Read tells the story of a run of ProvisionNode from its events: of an open
+// one until now, or until its last event when now is zero, as for a history
+// that was exported some time ago.
+func Read(workflowID string, h *historypb.History, now time.Time) (*Report, error) {
 	start, err := startOf(workflowID, h)
 	if err != nil {
 		return nil, err
@@ -49,6 +55,10 @@ func Read(workflowID string, h *historypb.History) (*Report, error) {
 		r.report.Read = e.GetEventTime().AsTime()
 		r.event(e)
 	}
+	// The clocks of Temporal and of this computer may differ.
+	if r.report.Ended.IsZero() && now.After(r.report.Read) {
+		r.report.Read = now
+	}
 	r.account()
 	return &r.report, nil
 }
@@ -58,7 +68,7 @@ func startOf(workflowID string, h *historypb.History) (*historypb.WorkflowExecut
 	if events := h.GetEvents(); len(events) > 0 && events[0].GetWorkflowExecutionStartedEventAttributes() != nil {
 		return events[0].GetWorkflowExecutionStartedEventAttributes(), nil
 	}
-	return nil, fault.Operator("export the whole history", "the history of %s does not begin with the workflow's start", workflowID)
+	return nil, fault.Operator(exportIt, "the history of %s does not begin with the workflow's start", workflowID)
 }
 
 // reader puts a report together, event by event.

@@ -16,7 +16,7 @@ type Report struct {
 	State      run.State `json:"state"`
 	Started    time.Time `json:"started"`
 	Ended      time.Time `json:"ended,omitzero"` // zero while it runs
-	Read       time.Time `json:"read"`           // the time of the last event
+	Read       time.Time `json:"read"`           // until when it is told: the last event, or now while it runs
 	Passes     []Pass    `json:"passes"`
 	Steers     []Steer   `json:"steers,omitempty"`
 	Facts      run.Facts `json:"facts"`

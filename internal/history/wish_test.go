@@ -79,7 +79,7 @@ func TestEveryWishIsTold(t *testing.T) {
 		signalled(t, run.SignalContinued, nil, lot),
 		signalled(t, run.SignalContinued, nil, nil),
 		updated(t, run.UpdateAbort, run.AbortRequest{Reason: "enough"}),
-	}})
+	}}, time.Time{})
 	require.NoError(t, err)
 	var told []string
 	for _, s := range r.Steers {

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/flock"
 )
 
 // Up is what a running `up` tells the other commands.
@@ -27,17 +27,12 @@ type Lock struct {
 // Lock takes the directory for this process. Temporal's database must never
 // have two servers.
 func (h *Home) Lock() (*Lock, error) {
-	file, err := os.OpenFile(filepath.Join(h.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fault.Operator("set "+EnvHome+" to a directory that you may write", "the state directory cannot be locked: %w", err)
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	file, err := flock.Try(filepath.Join(h.Dir, "lock"))
 	if err == nil {
 		return &Lock{home: h, file: file}, nil
 	}
-	_ = file.Close()
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fault.Operator("put it on a local file system", "the state directory %s cannot be locked: %w", h.Dir, err)
+	if !errors.Is(err, flock.ErrHeld) {
+		return nil, fault.Operator("set "+EnvHome+" to a directory on a local file system that you may write", "the state directory %s cannot be locked: %w", h.Dir, err)
 	}
 	if up, ok := h.Up(); ok {
 		return nil, fault.Operator("use that one, or stop it first", "another `up` (process %d, Temporal on %s) uses %s", up.PID, up.Address, h.Dir)

@@ -14,30 +14,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/lab/hardware"
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 )
-
-// marker is the file that tells a lab's directory from any other.
-const marker = ".ironlot-lab"
-
-// prepareDir makes the directory. One with foreign files is refused: the lab
-// would write over them.
-func (f *Fleet) prepareDir() error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the lab's directory: %w", err)
-	}
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return fmt.Errorf("cannot read the lab's directory: %w", err)
-	}
-	_, err = os.Stat(f.Path(marker))
-	if len(entries) > 0 && errors.Is(err, fs.ErrNotExist) {
-		return fault.Operator("name an empty one", "the directory %s holds files that are not a lab's", f.dir)
-	}
-	return f.write(marker, 0o600, "This directory belongs to a simulated lab. It is written anew at every start.\n")
-}
 
 // sshKey is the key that logs in to the lab's machines.
 type sshKey struct{ private, public string }

@@ -31,6 +31,8 @@ import (
 type Fleet struct {
 	opts    Options
 	dir     string
+	lock    *os.File // held while the directory is this fleet's
+	filled  bool     // images and machines in the directory are this fleet's
 	base    netip.Addr
 	api     *scwapi.API
 	images  *images.Server
@@ -91,12 +93,13 @@ func NewFleet(ctx context.Context, o Options) (*Fleet, error) {
 }
 
 func (f *Fleet) start(ctx context.Context) error {
+	if err := f.takeDir(); err != nil {
+		return err
+	}
 	if err := f.addressesFree(ctx); err != nil {
 		return err
 	}
-	if err := f.prepareDir(); err != nil {
-		return err
-	}
+	f.filled = true
 	var err error
 	if f.images, err = f.newImages(ctx); err != nil {
 		return err
@@ -184,8 +187,7 @@ func (f *Fleet) address(n int) netip.Addr {
 	return a
 }
 
-// Close stops everything and removes the disks. The files in the directory
-// stay, for the runs that were started with them may be looked at.
+// Close stops everything, removes the disks and leaves the directory.
 func (f *Fleet) Close() error {
 	f.stop()
 	var errs []error
@@ -201,8 +203,7 @@ func (f *Fleet) Close() error {
 	if f.api != nil {
 		f.api.Wait()
 	}
-	errs = append(errs, os.RemoveAll(filepath.Join(f.dir, "images")), os.RemoveAll(filepath.Join(f.dir, "machines")))
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.leaveDir())...)
 }
 
 // Servers lists the servers.

@@ -63,11 +63,24 @@ type Node struct {
 func (l *Lot) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(l.Nodes, func(n Node) bool { return n.Run.Name == name }) {
-			return fault.Operator("name nodes of the file", "%s has no node %q", l.File, name)
+			return fault.Operator("name one of "+l.names(), "%s has no node %q", l.File, name)
 		}
 	}
 	l.Nodes = slices.DeleteFunc(l.Nodes, func(n Node) bool { return !slices.Contains(names, n.Run.Name) })
 	return nil
+}
+
+// names lists the nodes for a sentence, not more than fit into one.
+func (l *Lot) names() string {
+	const most = 20
+	var all []string
+	for _, n := range l.Nodes {
+		all = append(all, n.Run.Name)
+	}
+	if slices.Sort(all); len(all) > most {
+		all = append(all[:most], "…")
+	}
+	return strings.Join(all, ", ")
 }
 
 // Load reads a lot file and checks all that can be checked without the

@@ -198,6 +198,16 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestOnlyNamesFewNodes: the error of a large lot stays a sentence.
+func TestOnlyNamesFewNodes(t *testing.T) {
+	t.Parallel()
+	l, err := lot.Load(lottest.Lot(t, "large", 40))
+	require.NoError(t, err)
+	err = l.Only([]string{"nope"})
+	require.Equal(t, 20, strings.Count(err.Error(), "node-"))
+	require.True(t, strings.HasSuffix(err.Error(), ", …"), err)
+}
+
 func TestOnly(t *testing.T) {
 	t.Parallel()
 	names := func(l *lot.Lot) []string {
@@ -209,7 +219,7 @@ func TestOnly(t *testing.T) {
 	}
 	l, err := lot.Load(lottest.Lot(t, "some", 3))
 	require.NoError(t, err)
-	require.ErrorContains(t, l.Only([]string{"node-1", "node-7"}), `has no node "node-7"`)
+	require.ErrorContains(t, l.Only([]string{"node-1", "node-7"}), `has no node "node-7"; name one of node-1, node-2, node-3`)
 	require.Len(t, l.Nodes, 3)
 	require.NoError(t, l.Only([]string{"node-3", "node-1"}))
 	require.Equal(t, []string{"node-1", "node-3"}, names(l), "in the file's order")
