@@ -9,6 +9,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/gpt"
 	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
@@ -44,7 +45,7 @@ func (s *staged) compose(spec *api.StateSpec, diskSize int64, sector int) (*run.
 		return nil, err
 	}
 	if last := diskSize - edge; part.Offset+part.Size > last {
-		return nil, fault.Operator("it is too small: "+nameAnother,
+		return nil, fault.Operator("it is too small: "+plan.AnotherDisk,
 			"STATE ends at byte %d, and the disk has room for partitions up to byte %d", part.Offset+part.Size, last)
 	}
 	table.Partitions = append(table.Partitions, part)
