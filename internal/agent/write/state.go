@@ -202,7 +202,7 @@ func (w *writer) checkState(spec *api.StateSpec) error {
 	onDisk := io.NewSectionReader(aligned{w}, w.done.State.Offset, w.done.State.Size)
 	got, err := state.Config(onDisk)
 	if err != nil || string(got) != string(spec.Config) {
-		return fault.Operator("retry from disk-prep; if it happens again have the disk replaced",
+		return fault.Operator("`starter retry LOT NODE --from disk-prep`; if it happens again have the disk replaced",
 			"%s does not give the machine config back out of STATE: %s", w.name, reason(err))
 	}
 	return nil

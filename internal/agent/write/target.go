@@ -18,7 +18,7 @@ import (
 // ends that are dealt with apart would meet.
 const minDisk = 8 * mib
 
-const prepAgain = "retry the run from disk-prep"
+const prepAgain = "release it with `starter retry LOT NODE --from disk-prep`"
 
 // findTarget finds the disk by identity on this boot and refuses it where it
 // cannot take the image.
