@@ -118,7 +118,7 @@ func (p *applying) dark() (out run.PhaseOutput, done bool, err error) {
 }
 
 func notInState(in run.PhaseInput) error {
-	return fault.Operator("retry --from reboot-rescue writes the disk again; if the node waits in maintenance again, use `delivery: maintenance` and report it",
+	return fault.Operator("`starter retry LOT NODE --from reboot-rescue` writes the disk again; if the node waits in maintenance again, use `delivery: maintenance` and report it",
 		"node %s at %s waits in maintenance, open to everybody, although its config was written into STATE; nothing was sent to it", in.Node.Name, talosAddr(in))
 }
 
@@ -203,12 +203,12 @@ func (p *applying) late(seen talos.Observation) error {
 		return foreignNode(p.in)
 	}
 	if p.in.Node.Delivery == run.ByState {
-		return fault.Operator("look at the server's console; retry looks again, retry --from reboot-rescue installs it again",
+		return fault.Operator("look at the server's console; `starter retry LOT NODE` looks again, `starter retry LOT NODE --from reboot-rescue` installs it again",
 			"node %s at %s did not show within %s that it runs the config in STATE (last seen: %s)",
 			p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
 	}
 	if p.sent.IsZero() {
-		return fault.Operator("look at the server's console, then retry; retry --from boot-normal boots it again",
+		return fault.Operator("look at the server's console, then `starter retry LOT NODE`; `starter retry LOT NODE --from boot-normal` boots it again",
 			"the Talos API of node %s at %s took no config within %s (last seen: %s)",
 			p.in.Node.Name, talosAddr(p.in), p.in.Node.Timeouts.ApplyOr(), seen.State)
 	}
@@ -223,7 +223,7 @@ func foreignNode(in run.PhaseInput) error {
 	if in.Node.Delivery == run.ByState {
 		how = "an old STATE on another of its disks took it over, or another machine has this address"
 	}
-	return fault.Operator("treat the machine as in somebody else's hands: look at it before anything else, then retry --from reboot-rescue to install it again; `delivery: state` never opens maintenance",
+	return fault.Operator("treat the machine as in somebody else's hands: look at it before anything else, then `starter retry LOT NODE --from reboot-rescue` to install it again; `delivery: state` never opens maintenance",
 		"ALARM: the node at %s runs a config of another cluster than the lot's: %s", talosAddr(in), how)
 }
 
@@ -239,7 +239,7 @@ func sameConfig(ctx context.Context, c *talos.Client, in run.PhaseInput, s *secr
 		return err
 	}
 	if sum != s.config.SHA256 {
-		return fault.Operator("apply the lot's config by hand with talosctl, or retry --from reboot-rescue to install the node again",
+		return fault.Operator("apply the lot's config by hand with talosctl and `starter retry LOT NODE`, or `starter retry LOT NODE --from reboot-rescue` to install the node again",
 			"node %s runs config %s of this cluster, not the lot's %s", in.Node.Name, short(sum), short(s.config.SHA256))
 	}
 	return nil

@@ -108,7 +108,7 @@ func (a *Activities) waitTalos(ctx context.Context, b *beat, in run.PhaseInput, 
 		}
 		if time.Now().After(deadline) {
 			return run.PhaseOutput{}, fault.New(fault.RescueLost,
-				"look at the server's console; retry boots it again, retry --from reboot-rescue installs it again",
+				"look at the server's console; `starter retry LOT NODE` boots it again, `starter retry LOT NODE --from reboot-rescue` installs it again",
 				"no Talos API answered at %s within %s of the boot from the disk (last seen: %s)",
 				talosAddr(in), in.Node.Timeouts.NormalBootOr(), seen.State)
 		}

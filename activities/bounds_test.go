@@ -66,7 +66,7 @@ func TestTalosThatDoesNotCome(t *testing.T) {
 		return a.waitTalos(ctx, b, in, time.Now(), false)
 	}, in, 0)
 	require.EqualError(t, err, "no Talos API answered at "+addr+" within 30m0s of the boot from the disk (last seen: closed); "+
-		"look at the server's console; retry boots it again, retry --from reboot-rescue installs it again")
+		"look at the server's console; `starter retry LOT NODE` boots it again, `starter retry LOT NODE --from reboot-rescue` installs it again")
 	require.Equal(t, fault.RescueLost, fault.ClassOf(err))
 }
 

@@ -79,11 +79,11 @@ func TestApplyConfigThatDoesNotEnd(t *testing.T) {
 		want []string
 	}{
 		"never sent": {&applying{in: worker1(nil)}, []string{
-			"the Talos API of node worker-1 at 192.0.2.1:50000 took no config within 10m0s (last seen: silent)", "retry --from boot-normal boots it again"}},
+			"the Talos API of node worker-1 at 192.0.2.1:50000 took no config within 10m0s (last seen: silent)", "`starter retry LOT NODE --from boot-normal` boots it again"}},
 		"sent": {&applying{in: worker1(nil), sent: now}, []string{
 			"node worker-1 at 192.0.2.1:50000 was sent its config and did not show within 10m0s that it runs it", "repeats nothing blindly"}},
 		"in STATE": {&applying{in: worker1(byState)}, []string{
-			"did not show within 10m0s that it runs the config in STATE", "retry --from reboot-rescue installs it again"}},
+			"did not show within 10m0s that it runs the config in STATE", "`starter retry LOT NODE --from reboot-rescue` installs it again"}},
 		"another's": {&applying{in: worker1(nil), sent: now, foreign: now}, []string{
 			"ALARM: the node at 192.0.2.1:50000 runs a config of another cluster than the lot's: somebody else's config reached it while maintenance was open",
 			"treat the machine as in somebody else's hands"}},

@@ -47,7 +47,7 @@ func (a *Activities) sysrqReset(ctx context.Context, b *beat, in run.PhaseInput)
 			return run.PhaseOutput{Facts: facts, Summary: "boot " + short(boot.BootID) + " is gone: " + proof}, nil
 		}
 	}
-	return run.PhaseOutput{}, fault.Operator("retry from boot-normal, which reboots through the provider: the disk is written and synced",
+	return run.PhaseOutput{}, fault.Operator("`starter retry LOT NODE --from boot-normal` reboots through the provider: the disk is written and synced",
 		"boot %s of server %s still answers after %d resets through SysRq", short(boot.BootID), in.Node.ServerName, maxResets)
 }
 

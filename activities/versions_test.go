@@ -41,6 +41,6 @@ func TestStateThatNobodyAskedFor(t *testing.T) {
 		State: &api.StateSpec{Config: []byte("machine: {}\n")},
 	}}, "no step is called so")
 	_, err = attempt(t, b.Activities, b.write, b.in, time.Minute)
-	require.EqualError(t, err, "the agent on server em-1 did not do with STATE what it was told; use a worker and an agent of one version, then retry --from stage")
+	require.EqualError(t, err, "the agent on server em-1 did not do with STATE what it was told; use a worker and an agent of one version, then `starter retry LOT NODE --from stage`")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 }

@@ -34,7 +34,7 @@ func (a *Activities) write(ctx context.Context, b *beat, in run.PhaseInput) (run
 		return run.PhaseOutput{}, fault.Retry("the write job on server %s brought no facts", in.Node.ServerName)
 	}
 	if (result.Write.State != nil) != (spec.State != nil) {
-		return run.PhaseOutput{}, fault.Operator("use a worker and an agent of one version, then retry --from stage",
+		return run.PhaseOutput{}, fault.Operator("use a worker and an agent of one version, then `starter retry LOT NODE --from stage`",
 			"the agent on server %s did not do with STATE what it was told", in.Node.ServerName)
 	}
 	facts := in.Facts

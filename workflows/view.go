@@ -43,14 +43,14 @@ func details(s run.Status) string {
 	if p := s.Problem; p != nil {
 		fmt.Fprintf(&b, "**%s** (%s): %s\n\n", p.Phase, p.Class, p.Message)
 		if p.Remedy != "" {
-			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.Remedy)
+			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.RemedyFor(s.Node))
 		}
 		if p.Left != "" {
 			fmt.Fprintf(&b, "**The server is left:** %s\n\n", p.Left)
 		}
 		fmt.Fprintf(&b, "**Erased:** %s\n\n", p.Erased)
 		if s.State == run.Stuck {
-			fmt.Fprintf(&b, "`starter retry %[1]s %[2]s` (with `--batch lot.yaml` after a correction in the lot file) or `starter abort %[1]s %[2]s`\n\n", s.Node.Lot, s.Node.Name)
+			b.WriteString(next(p, s.Node))
 		}
 	}
 	if s.Notice != "" {
@@ -61,6 +61,16 @@ func details(s run.Status) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Phase, took(r), cell(outcome(r)))
 	}
 	return b.String()
+}
+
+// next is how a stuck run goes on or ends; a retry that the remedy names, with
+// its flags, is not contradicted by a plain one.
+func next(p *run.Problem, n run.Node) string {
+	abort := fmt.Sprintf("`starter abort %s %s`", n.Lot, n.Name)
+	if p.NamesRetry() {
+		return "Or " + abort + "\n\n"
+	}
+	return fmt.Sprintf("`starter retry %s %s` (with `--batch lot.yaml` after a correction in the lot file) or %s\n\n", n.Lot, n.Name, abort)
 }
 
 func took(r run.PhaseRecord) string {

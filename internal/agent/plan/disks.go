@@ -39,7 +39,7 @@ func Choose(disks []api.Disk, rule run.DiskChoice) (api.Disk, error) {
 	}
 	chosen, err := Resolve(disks, found[0].Identity())
 	if others := distinct(disks, disks); err != nil && len(others) > 0 {
-		return api.Disk{}, instead(err, "name another disk by its serial in the lot file's systemDisk, with secondaryDisks: keep, which leaves the rest alone, "+
+		return api.Disk{}, instead(err, "name another disk by its serial in the lot file's systemDisk, with `secondaryDisks: keep` for this node, which leaves the rest alone, "+
 			"and give it with `starter retry LOT NODE --batch LOT.YAML`: "+List(others))
 	}
 	return chosen, err
@@ -62,16 +62,13 @@ func distinct(disks, found []api.Disk) []api.Disk {
 	})
 }
 
-// replace is what remains for disks that no rule of a lot file can name.
-const replace = "have the provider replace the disk, then `starter retry LOT NODE --from reboot-rescue`"
-
 // Resolve finds a disk again by identity: serial and WWN, as far as they are
 // known, and the size. The kernel name is not looked at, it may change at
 // every boot. Not there, ambiguous, or without serial and WWN is
 // NeedsOperator.
 func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 	if want.Serial == "" && want.WWN == "" {
-		return api.Disk{}, fault.Operator("it could not be told from another after a reboot: "+replace,
+		return api.Disk{}, fault.Operator("it could not be told from another after a reboot: "+Replace,
 			"the disk %s has neither serial nor WWN", describe(want))
 	}
 	var found []api.Disk
@@ -86,7 +83,7 @@ func Resolve(disks []api.Disk, want run.Disk) (api.Disk, error) {
 			"or have the provider put the disk back and give `starter retry LOT NODE --from reboot-rescue`: "+List(disks),
 			"the disk %s is not in the machine", describe(want))
 	case len(found) > 1:
-		return api.Disk{}, fault.Operator("no rule of a lot file can choose between them: "+replace,
+		return api.Disk{}, fault.Operator("no rule of a lot file can choose between them: "+Replace,
 			"%d disks of the machine have one serial, WWN and size and cannot be told apart: %s", len(found), List(found))
 	case found[0].ReadOnly || found[0].Removable:
 		return api.Disk{}, fault.Operator("name another disk; removable and read-only ones are never written",
@@ -109,8 +106,8 @@ func Secondary(disks []api.Disk, system api.Disk, policy run.Secondary) ([]api.D
 		}
 		found, err := Resolve(disks, d.Identity())
 		if err != nil {
-			return nil, instead(err, "set secondaryDisks: keep in the lot file, which leaves all disks but the system disk alone, and give it with "+
-				"`starter retry LOT NODE --batch LOT.YAML`; to have them erased as well, "+replace)
+			return nil, instead(err, "set `secondaryDisks: keep` for this node in the lot file, which leaves all disks but the system disk alone, and give it with "+
+				"`starter retry LOT NODE --batch LOT.YAML`; to have them erased as well, "+Replace)
 		}
 		out = append(out, found)
 	}

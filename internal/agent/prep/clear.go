@@ -87,7 +87,7 @@ func (e *executor) residue(ctx context.Context, d api.Disk) (at int64, err error
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	if at, err = kept(ctx, disk, min(clearStart+clearAll, disk.Size()-clearStart)); err != nil && ctx.Err() == nil {
-		return 0, fault.Operator("check the disk's health and replace it if need be", "the disk %s cannot be read: %w", plan.Describe(d), err)
+		return 0, fault.Operator("the disk is failing: "+plan.FailingSecondary, "the disk %s cannot be read: %w", plan.Describe(d), err)
 	}
 	return at, err
 }

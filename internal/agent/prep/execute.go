@@ -106,8 +106,9 @@ func (e *executor) erase(ctx context.Context, system api.Disk, steps []plan.Step
 			return err
 		}
 		e.rep.Progress(api.Progress{Step: s.String()})
-		if err := e.eraseOne(ctx, disk, s, s.Disk.Name == system.Name); err != nil {
-			return failed(ctx, s, err)
+		isSystem := s.Disk.Name == system.Name
+		if err := e.eraseOne(ctx, disk, s, isSystem); err != nil {
+			return failed(ctx, s, isSystem, err)
 		}
 		report.Log(e.rep, "did", s.String())
 		e.record(s)
@@ -136,9 +137,12 @@ func (e *executor) record(s plan.Step) {
 }
 
 // failed explains an error of a write: the disk's, or a cancellation.
-func failed(ctx context.Context, s plan.Step, err error) error {
+func failed(ctx context.Context, s plan.Step, system bool, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return fault.Operator("check the disk's health and replace it if need be", "%s failed: %w", s, err)
+	if system {
+		return fault.Operator("the disk is failing: "+plan.FailingSystem, "%s failed: %w", s, err)
+	}
+	return fault.Operator("the disk is failing: "+plan.FailingSecondary, "%s failed: %w", s, err)
 }

@@ -149,6 +149,6 @@ func (e *executor) unproved(p plan.Plan) error {
 		return &fault.Error{Class: fault.NeedsOperator, Cause: e.busy, Remedy: "look on the machine at what keeps it busy",
 			Message: fmt.Sprintf("the disks are still in use after %d rounds (%s): %s", rounds, strings.Join(left, "; "), why)}
 	}
-	return fault.Operator("look on the machine at what brings it back, or replace the disk",
+	return fault.Operator("look on the machine at what brings it back, or "+plan.Replace,
 		"the disks are not blank after %d rounds, still to do: %s", rounds, strings.Join(left, "; "))
 }

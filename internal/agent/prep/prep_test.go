@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/ironlot/ironlot/internal/agent/api"
@@ -185,23 +184,6 @@ func (s *swapping) Topology(ctx context.Context) ([]api.Disk, error) {
 		s.Disks[0].Info.Name, s.Disks[1].Info.Name = s.Disks[1].Info.Name, s.Disks[0].Info.Name
 	}
 	return s.Host.Topology(ctx)
-}
-
-// TestDiskFails has a disk that refuses writes.
-func TestDiskFails(t *testing.T) {
-	t.Parallel()
-	d := hosttest.NewDisk(t, "sda", "A", 64<<20)
-	d.Put(t, []byte("XFSB"), 0)
-	d.Before = func(op hosttest.Op) error {
-		if op.Kind == hosttest.Write {
-			return syscall.EIO
-		}
-		return nil
-	}
-	_, err := prep.Run(t.Context(), hosttest.New(t, d), api.DiskPrepSpec{System: d.Info.Identity()}, report.Discard{})
-	if fault.ClassOf(err) != fault.NeedsOperator || !strings.Contains(err.Error(), "A, TEST") {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestWritesThatVanish has a disk that takes writes and forgets them.

@@ -9,6 +9,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/gpt"
 	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/state"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
@@ -44,7 +45,7 @@ func (s *staged) compose(spec *api.StateSpec, diskSize int64, sector int) (*run.
 		return nil, err
 	}
 	if last := diskSize - edge; part.Offset+part.Size > last {
-		return nil, fault.Operator("it is too small: "+nameAnother,
+		return nil, fault.Operator("it is too small: "+plan.AnotherDisk,
 			"STATE ends at byte %d, and the disk has room for partitions up to byte %d", part.Offset+part.Size, last)
 	}
 	table.Partitions = append(table.Partitions, part)
@@ -201,7 +202,7 @@ func (w *writer) checkState(spec *api.StateSpec) error {
 	onDisk := io.NewSectionReader(aligned{w}, w.done.State.Offset, w.done.State.Size)
 	got, err := state.Config(onDisk)
 	if err != nil || string(got) != string(spec.Config) {
-		return fault.Operator("retry from disk-prep; if it happens again have the disk replaced",
+		return fault.Operator("`starter retry LOT NODE --from disk-prep`; if it happens again have the disk replaced",
 			"%s does not give the machine config back out of STATE: %s", w.name, reason(err))
 	}
 	return nil

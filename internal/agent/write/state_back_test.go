@@ -35,7 +35,7 @@ func TestStateThatIsNotGivenBack(t *testing.T) {
 			}
 			_, err := write.Run(t.Context(), h, spec, report.Discard{})
 			want := "disk sda (serial S1) does not give the machine config back out of STATE: " + reason +
-				"; retry from disk-prep; if it happens again have the disk replaced"
+				"; `starter retry LOT NODE --from disk-prep`; if it happens again have the disk replaced"
 			if fault.ClassOf(err) != fault.NeedsOperator || err == nil || err.Error() != want || strings.Contains(err.Error(), canary) {
 				t.Errorf("%v, want %q", err, want)
 			}

@@ -18,7 +18,7 @@ import (
 // ends that are dealt with apart would meet.
 const minDisk = 8 * mib
 
-const prepAgain = "retry the run from disk-prep"
+const prepAgain = "release it with `starter retry LOT NODE --from disk-prep`"
 
 // findTarget finds the disk by identity on this boot and refuses it where it
 // cannot take the image.
@@ -40,7 +40,7 @@ func refuse(d api.Disk, src *staged) error {
 	case len(d.Holders) > 0:
 		return fault.Operator(prepAgain, "%s is in use by %s", name, holders(d.Holders))
 	case d.Size < minDisk || d.Size < uint64(src.size):
-		return fault.Operator("it is too small: "+nameAnother, "%s has %d bytes and the image needs %d", name, d.Size, max(src.size, minDisk))
+		return fault.Operator("it is too small: "+plan.AnotherDisk, "%s has %d bytes and the image needs %d", name, d.Size, max(src.size, minDisk))
 	case d.SectorSize != src.layout.SectorSize:
 		return fault.Operator("choose a disk, or an image, with the other's sector size",
 			"%s has sectors of %d bytes and the image's partition table counts in sectors of %d bytes, so no firmware would find it there",

@@ -30,6 +30,7 @@ import (
 	"github.com/ironlot/ironlot/internal/agent/gpt"
 	"github.com/ironlot/ironlot/internal/agent/host"
 	"github.com/ironlot/ironlot/internal/agent/image"
+	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/agent/report"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
@@ -138,7 +139,7 @@ func (w *writer) run(ctx context.Context) error {
 func (w *writer) blank() error {
 	head, tail, err := gpt.Blank(w.disk.Size(), w.disk.SectorSize())
 	if err != nil {
-		return fault.Operator("it is no fit disk: "+nameAnother, "%s cannot take a partition table: %w", w.name, err)
+		return fault.Operator("it is no fit disk: "+plan.AnotherDisk, "%s cannot take a partition table: %w", w.name, err)
 	}
 	w.head = make([]byte, edge)
 	copy(w.head, head)
@@ -263,12 +264,8 @@ func (w *writer) failed(what string, off, n int64, err error) error {
 		w.name, what, off, inMiB(off), off+n, inMiB(off+n), err)
 }
 
-// anotherDisk is what a person can do about a disk that fails: the run keeps to
-// the disk that it has chosen until the lot file names another one.
-const anotherDisk = "the disk is failing: " + nameAnother
-
-const nameAnother = "name another one of the server, or the one that the provider puts in its place, by its serial in the lot file's systemDisk, " +
-	"and give that with `starter retry LOT NODE --batch LOT.YAML --another-disk`"
+// anotherDisk is what a person can do about a disk that fails.
+const anotherDisk = "the disk is failing: " + plan.FailingSystem
 
 // inMiB is a number of bytes in MiB, the unit in which disks are written here.
 func inMiB(n int64) string {

@@ -185,16 +185,24 @@ func Stops(l track.Lot) string {
 		if n.Status != nil && n.Status.Problem != nil {
 			p := n.Status.Problem
 			if p.Remedy != "" {
-				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.Remedy))
+				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.RemedyFor(n.Node)))
 			}
 			if p.Erased != "" {
 				fmt.Fprintf(&b, "  erased: %s\n", Clean(p.Erased))
 			}
 		}
 		if n.State == run.Stuck {
-			fmt.Fprintf(&b, "  then: starter retry %s %s, with --batch LOT.YAML when you have corrected the lot file\n", l.Name, n.Node.Name)
+			if !namesRetry(n) {
+				fmt.Fprintf(&b, "  then: starter retry %s %s, with --batch LOT.YAML when you have corrected the lot file\n", l.Name, n.Node.Name)
+			}
 			fmt.Fprintf(&b, "  or: starter abort %s %s\n", l.Name, n.Node.Name)
 		}
 	}
 	return b.String()
+}
+
+// namesRetry reports whether what to do ends in a retry of its own: a plain
+// one below it would contradict it.
+func namesRetry(n track.Node) bool {
+	return n.Status != nil && n.Status.Problem != nil && n.Status.Problem.NamesRetry()
 }

@@ -1,0 +1,27 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRemediesWithACommand(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		remedy, want string
+		names        bool
+	}{
+		"none":  {"mend it, then retry", "mend it, then retry", false},
+		"one":   {"`starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1 --from stage`", true},
+		"two":   {"`starter retry LOT NODE`, or `starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1`, or `starter retry rack-1 w-1 --from stage`", true},
+		"empty": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := Problem{Remedy: c.remedy}
+			require.Equal(t, c.want, p.RemedyFor(Node{Lot: "rack-1", Name: "w-1"}))
+			require.Equal(t, c.names, p.NamesRetry())
+		})
+	}
+}
