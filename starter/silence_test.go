@@ -98,4 +98,9 @@ func TestAnErrorIsNoSilence(t *testing.T) {
 	require.Contains(t, s.Text(s.Since.Add(3*time.Second)), "the lot cannot be looked at for 3 s; shown is")
 	s.Err = fmt.Errorf("lot: %w", context.DeadlineExceeded)
 	require.Contains(t, s.Text(s.Since.Add(3*time.Second)), "Temporal at here:1 has not answered for 3 s; shown is")
+	require.Empty(t, s.More(), "it says no more than the text")
+	require.NotEmpty(t, s.Why(), "programs read this alone")
+	out := &testenv.Log{}
+	require.NoError(t, (&show.Plain{Out: out}).Silent(s, s.Since.Add(3*time.Second)))
+	require.Regexp(t, `UTC\n$`, out.String())
 }

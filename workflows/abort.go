@@ -30,7 +30,7 @@ func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) 
 	if p.remoteJob && n.status.Facts.Rescue != nil {
 		if err := n.stopJob(free, p); err != nil {
 			problem.Message += "; the job on the machine could not be stopped and may still run"
-			problem.Left, problem.Tail = run.LeftUnknown, err.Error()
+			problem.Left, problem.Tail = run.LeftUnknown, problemOf(p.name, err).Message
 		}
 	}
 	problem.Remedy = problem.Left.Remedy()

@@ -100,6 +100,9 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	if err != nil {
 		problem := problemOf(p.name, err)
 		record.Class, record.Error = problem.Class, problem.Message
+		if temporal.IsCanceledError(err) {
+			record.Error += n.why()
+		}
 		return err
 	}
 	record.Summary = out.Summary
@@ -212,7 +215,10 @@ func problemOf(p run.Phase, err error) run.Problem {
 	problem := run.Problem{Phase: p, Class: string(fault.Transient)}
 	var app *temporal.ApplicationError
 	var timeout *temporal.TimeoutError
+	var activity *temporal.ActivityError
 	switch {
+	case temporal.IsCanceledError(err):
+		problem.Class, problem.Message = string(fault.Aborted), "stopped"
 	case errors.As(err, &app):
 		problem.Message = app.Message()
 		if class := fault.Class(app.Type()); class.Known() {
@@ -225,6 +231,8 @@ func problemOf(p run.Phase, err error) run.Problem {
 	case errors.As(err, &timeout):
 		problem.Message = fmt.Sprintf("no worker finished the phase %s in time (%s timeout)", p, timeout.TimeoutType())
 		problem.Remedy = "check that a worker runs and reaches Temporal and the server, then retry"
+	case errors.As(err, &activity) && activity.Unwrap() != nil:
+		problem.Message = activity.Unwrap().Error() // without Temporal's IDs
 	default:
 		problem.Message = err.Error()
 	}

@@ -193,6 +193,9 @@ func TestAbortCancelsThePhaseAndStopsTheJob(t *testing.T) {
 	require.Equal(t, run.Aborted, status.State)
 	require.False(t, status.Aborting)
 	require.Equal(t, "aborted in write by a person: wrong machine", status.Problem.Message)
+	last := status.Timeline[len(status.Timeline)-1]
+	require.Equal(t, "Aborted: stopped by a person: wrong machine", outcome(last))
+	require.Contains(t, details(status), "| Aborted: stopped by a person: wrong machine |")
 	require.Contains(t, status.Problem.Erased, "are erased")
 	require.Equal(t, []string{s.inputs[run.Write][0].Key}, s.stopped)
 	require.NotContains(t, s.calls, run.SysrqReset)
@@ -209,6 +212,23 @@ func TestAbortOfAStuckPreflightTouchesNothing(t *testing.T) {
 	require.Equal(t, []run.Phase{run.Preflight}, s.calls)
 	require.Empty(t, s.stopped)
 	require.Contains(t, status.Problem.Erased, "nothing")
+}
+
+// TestCancelledWorkflowNamesNoInternals of Temporal in its story.
+func TestCancelledWorkflowNamesNoInternals(t *testing.T) {
+	t.Parallel()
+	s := &script{block: run.Write}
+	env := newEnv(t, s)
+	patient(env)
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+		if info.ActivityType.Name == string(run.Write) {
+			env.CancelWorkflow()
+		}
+	})
+	env.ExecuteWorkflow(ProvisionNode, input("n1"))
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	status := queryNode(t, env)
+	require.Equal(t, "Aborted: stopped by cancelling the workflow", outcome(status.Timeline[len(status.Timeline)-1]))
 }
 
 func TestCancelledWorkflowEndsCancelled(t *testing.T) {

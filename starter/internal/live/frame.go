@@ -17,6 +17,7 @@ type view struct {
 	lot     track.Lot
 	now     time.Time
 	silence *show.Silence // nil: Temporal answers
+	stopped time.Time     // where the clocks stand while it does not
 }
 
 // page is the part of the nodes that a frame shows: from the first-th on so
@@ -28,7 +29,7 @@ type page struct{ first, fit, last int }
 func frame(v view, width, height, first int) (string, page) {
 	nodes, now := order(v.lot.Nodes), v.now
 	if v.silence != nil {
-		now = v.silence.Since // nobody knows for how long what is shown has gone on
+		now = v.stopped // nobody knows for how long what is shown has gone on
 	}
 	t := newTable(nodes, now, width)
 	head := summary(v.lot, now, width)
@@ -56,7 +57,11 @@ func old(s *show.Silence, now time.Time, width int) []string {
 	if s == nil {
 		return nil
 	}
-	return append(warn(s.Text(now), width), warning().Render(ansi.Truncate(s.Why(), width, "…")))
+	lines := warn(s.Text(now), width)
+	if more := s.More(); more != "" {
+		lines = append(lines, warning().Render(ansi.Truncate(more, width, "…")))
+	}
+	return lines
 }
 
 // warn is a warning on as many lines as it takes.

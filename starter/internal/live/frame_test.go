@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -110,6 +112,7 @@ func TestFrames(t *testing.T) {
 			v := view{lot: c.lot, now: start().Add(3 * time.Minute)}
 			if c.silent {
 				v.silence = silence()
+				v.stopped = v.silence.Since
 			}
 			text, p := frame(v, c.width, c.height, c.first)
 			require.Positive(t, p.fit)
@@ -148,7 +151,7 @@ func TestNoSizeIsTooSmall(t *testing.T) {
 	t.Parallel()
 	for width := 1; width < 60; width++ {
 		for height := 1; height < 12; height++ {
-			text, p := frame(view{rack(), start(), silence()}, width, height, 0)
+			text, p := frame(view{rack(), start(), silence(), start()}, width, height, 0)
 			require.Positive(t, p.fit)
 			lines := strings.Split(text, "\n")
 			require.LessOrEqual(t, len(lines), height)
@@ -248,4 +251,34 @@ func TestSilence(t *testing.T) {
 	m = &model{width: 120, height: 24}
 	m.Update(unheard{*s, s.Since.Add(5 * time.Second)})
 	require.Contains(t, ansi.Strip(m.View().Content), "has not answered for 5 s; nothing is known of the lot yet")
+}
+
+// TestClocksDoNotGoBack when an outage is noticed: they stand still where they
+// were, until Temporal answers again.
+func TestClocksDoNotGoBack(t *testing.T) {
+	t.Parallel()
+	l := rack()
+	l.Started = start()
+	m := &model{width: 120, height: 24}
+	clock := func() string {
+		head, _, _ := strings.Cut(ansi.Strip(m.View().Content), "\n")
+		return strings.TrimSpace(head[strings.LastIndex(head, " "):])
+	}
+	seen := start().Add(10 * time.Minute)
+	s := show.Silence{Lot: "rack-1", Address: "here:1", Since: seen, Seen: true, Err: fmt.Errorf("lot rack-1 cannot be looked at: %w", context.DeadlineExceeded)}
+	for i, step := range []struct {
+		msg  tea.Msg
+		want time.Duration
+	}{
+		{looked{l, seen}, 10 * time.Minute},
+		{tick(seen.Add(9 * time.Second)), 10*time.Minute + 9*time.Second},
+		{unheard{s, seen.Add(10 * time.Second)}, 10*time.Minute + 9*time.Second},
+		{tick(seen.Add(11 * time.Second)), 10*time.Minute + 9*time.Second},
+		{unheard{s, seen.Add(20 * time.Second)}, 10*time.Minute + 9*time.Second},
+		{looked{l, seen.Add(30 * time.Second)}, 10*time.Minute + 30*time.Second},
+	} {
+		m.Update(step.msg)
+		require.Equal(t, show.Duration(step.want), clock(), "step %d", i)
+		require.NotContains(t, m.View().Content, "deadline", "step %d", i)
+	}
 }

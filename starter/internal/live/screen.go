@@ -98,6 +98,7 @@ type model struct {
 	lot           *track.Lot    // nil: not looked at yet
 	silence       *show.Silence // nil: Temporal answers
 	now           time.Time
+	stopped       time.Time // where the clocks stand while it does not
 	width, height int
 	first, fit    int // nodes that are scrolled by, and shown
 	last          int // so many can be scrolled by
@@ -117,6 +118,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case looked:
 		m.lot, m.silence, m.now = &msg.lot, nil, msg.now
 	case unheard:
+		if m.silence == nil {
+			m.stopped = m.now // not when Temporal answered last: clocks do not go back
+		}
 		m.silence, m.now = &msg.silence, msg.now
 	case tick:
 		m.now = time.Time(msg)
@@ -170,7 +174,7 @@ func (m *model) View() tea.View {
 		text = strings.Join(append([]string{"looking at the lot…"}, old(m.silence, m.now, m.width)...), "\n")
 	default:
 		var p page
-		text, p = frame(view{*m.lot, m.now, m.silence}, m.width, m.height, m.first)
+		text, p = frame(view{*m.lot, m.now, m.silence, m.stopped}, m.width, m.height, m.first)
 		m.first, m.fit, m.last = p.first, p.fit, p.last
 	}
 	v := tea.NewView(text)

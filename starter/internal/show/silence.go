@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+
 	"github.com/ironlot/ironlot/internal/temporal"
 )
 
@@ -33,6 +35,15 @@ func (s Silence) Text(now time.Time) string {
 
 // Why is what failed.
 func (s Silence) Why() string { return Clean(temporal.Plain(s.Err)) }
+
+// More is what failed, beside the text: empty when it is only that nobody
+// answered in time, which the text says already.
+func (s Silence) More() string {
+	if late := new(serviceerror.DeadlineExceeded); errors.Is(s.Err, context.DeadlineExceeded) || errors.As(s.Err, &late) {
+		return ""
+	}
+	return s.Why()
+}
 
 // unanswered reports whether nobody answered, rather than answered with an
 // error.

@@ -35,7 +35,11 @@ func (v *Plain) Silent(s Silence, now time.Time) error {
 		return nil
 	}
 	v.silent = true
-	return v.line(now, s.Text(now)+": "+s.Why())
+	text := s.Text(now)
+	if more := s.More(); more != "" {
+		text += ": " + more
+	}
+	return v.line(now, text)
 }
 
 // line writes a line that is of no node.
