@@ -30,7 +30,7 @@ func TestMachineThatDoesNotReset(t *testing.T) {
 	b.mayAnswer = 0
 	_, err := attempt(t, b.Activities, b.sysrqReset, b.in, time.Minute)
 	require.EqualError(t, err, "boot "+short(b.in.Facts.Rescue.BootID)+" of server em-1 still answers after 3 resets through SysRq; "+
-		"retry from boot-normal, which reboots through the provider: the disk is written and synced")
+		"`starter retry LOT NODE --from boot-normal` reboots through the provider: the disk is written and synced")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 	require.EqualValues(t, maxResets, resets.Load())
 	require.Len(t, b.machine.Boots(), 1)

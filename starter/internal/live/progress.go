@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,8 +22,8 @@ func work(n track.Node, width int) string {
 		return ansi.Truncate(show.Doing(n), width, "…")
 	case n.State == run.Running && n.Attempt > 1 && n.Failure != "":
 		text := show.Clean(n.Failure)
-		if p != nil && p.Step != "" {
-			text += "; now: " + show.Progress(p)
+		if now := cmp.Or(n.Waits, show.Progress(p)); now != "" { // first, since the end is cut off
+			text = show.Clean(now) + "; before: " + text
 		}
 		return ansi.Truncate(text, width, "…")
 	case n.State != run.Running, p == nil, p.Total <= 0:
