@@ -12,5 +12,5 @@ func (p *Problem) NamesRetry() bool { return strings.Contains(p.Remedy, retryCom
 
 // RemedyFor is the remedy with its commands as they are typed for a node.
 func (p *Problem) RemedyFor(n Node) string {
-	return strings.ReplaceAll(p.Remedy, retryCommand, "starter retry "+n.Lot+" "+n.Name)
+	return strings.NewReplacer(" LOT NODE", " "+n.Lot+" "+n.Name, "--node NODE", "--node "+n.Name, "starter add LOT ", "starter add "+n.Lot+" ").Replace(p.Remedy)
 }

@@ -12,9 +12,11 @@ func TestRemediesWithACommand(t *testing.T) {
 		remedy, want string
 		names        bool
 	}{
-		"none":  {"mend it, then retry", "mend it, then retry", false},
-		"one":   {"`starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1 --from stage`", true},
-		"two":   {"`starter retry LOT NODE`, or `starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1`, or `starter retry rack-1 w-1 --from stage`", true},
+		"none": {"mend it, then retry", "mend it, then retry", false},
+		"one":  {"`starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1 --from stage`", true},
+		"two":  {"`starter retry LOT NODE`, or `starter retry LOT NODE --from stage`", "`starter retry rack-1 w-1`, or `starter retry rack-1 w-1 --from stage`", true},
+		"another server": {"`starter abort LOT NODE`, then `starter provision --batch LOT.YAML --node NODE` or `starter add LOT --batch LOT.YAML`",
+			"`starter abort rack-1 w-1`, then `starter provision --batch LOT.YAML --node w-1` or `starter add rack-1 --batch LOT.YAML`", false},
 		"empty": {},
 	} {
 		t.Run(name, func(t *testing.T) {

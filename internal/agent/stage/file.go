@@ -61,22 +61,30 @@ func (s *sparse) reserve(need int64, p []byte) error {
 		return fault.Retry("the free RAM cannot be told: %w", err)
 	}
 	if free < uint64(need+reserve) {
-		return s.short(free)
+		return s.short(free, need)
 	}
 	s.room = min(max(roomStep, need), int64(min(free, 1<<62))-reserve)
 	return nil
 }
 
-func (s *sparse) short(free uint64) error {
-	return fault.Operator("use a smaller image or a server with more RAM",
-		"the image does not fit in the rescue system's RAM: %d MiB of data are staged, more is to come, %d MiB are free, and the system itself keeps %d MiB",
-		s.data>>20, free>>20, reserve>>20)
+// short tells of too little RAM: how large the data is in all shows only at the
+// image's end, so what the next piece needs is the least.
+func (s *sparse) short(free uint64, next int64) error {
+	const up = 1<<20 - 1
+	return fault.Operator(moreRAM, "the image does not fit in the rescue system's RAM: %d MiB are free, and at least %d MiB are needed to go on, "+
+		"of which %d MiB stay free for the rescue system itself; %d MiB of the image's data are staged",
+		free>>20, (next+reserve+up)>>20, reserve>>20, s.data>>20)
 }
+
+// moreRAM: a run stays with its server, so another server is another run.
+const moreRAM = "name a smaller image in the lot file and give it with `starter retry LOT NODE --batch LOT.YAML`; " +
+	"for a server with more RAM `starter abort LOT NODE`, put that server in the node's place in the lot file, " +
+	"and when the lot has ended `starter provision --batch LOT.YAML --node NODE`, or before that under another node name `starter add LOT --batch LOT.YAML`"
 
 func (s *sparse) problem(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		free, _ := s.free() // 0 is as good as a guess
-		return s.short(free)
+		return s.short(free, 0)
 	}
 	if err != nil {
 		return fault.Retry("the staged image cannot be written: %w", err)
