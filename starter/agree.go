@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ironlot/ironlot/internal/lot"
+	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -22,27 +24,26 @@ func (a *app) agreeToMore(ctx context.Context, corrected *prepared, chosen []tra
 }
 
 // more are those of the chosen nodes whose run may erase with this lot file what
-// it could not before: a live node, or another disk. A run that has not told
-// what it was started with counts as one that could erase neither.
+// it could not before. Those that the file lacks are told of when it is their
+// turn.
 func (p *prepared) more(chosen []track.Node, anotherDisk bool) []lot.Node {
-	wider := map[string]bool{}
-	for _, n := range chosen {
-		in, err := p.node(n.Node.Name)
-		if err != nil {
-			continue // it is told of when it is its turn
-		}
-		reprovision, disks := false, in.Node.Disks
-		if n.Status != nil {
-			reprovision, disks = n.Status.Node.Reprovision, n.Status.Node.Disks
-		}
-		wider[n.Node.Name] = in.Node.Reprovision && !reprovision ||
-			anotherDisk && (n.Status == nil || in.Node.Disks != disks)
-	}
 	var nodes []lot.Node
 	for _, n := range p.lot.Nodes {
-		if wider[n.Run.Name] {
+		i := slices.IndexFunc(chosen, func(c track.Node) bool { return c.Node.Name == n.Run.Name })
+		if i >= 0 && erasesMore(chosen[i].Status, n.Run, anotherDisk) {
 			nodes = append(nodes, n)
 		}
 	}
 	return nodes
+}
+
+// erasesMore reports whether a run may erase a live node, or another disk, that
+// it could not erase before. One that has not told what it was started with
+// counts as one that could erase neither.
+func erasesMore(s *run.Status, corrected run.Node, anotherDisk bool) bool {
+	var was run.Node
+	if s != nil {
+		was = s.Node
+	}
+	return corrected.Reprovision && !was.Reprovision || anotherDisk && corrected.Disks != was.Disks
 }

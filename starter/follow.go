@@ -164,11 +164,8 @@ func (a *app) width() int {
 // webUIOf gives the Web UI of the Temporal at an address, as far as it is
 // known.
 func (a *app) webUIOf(address string) string {
-	if a.webUI != "" {
-		return a.webUI
-	}
-	if url, ok := a.env.LookupEnv("IRONLOT_WEB_UI"); ok && url != "" {
-		return url
+	if given, _ := a.webUIGiven(); given != "" {
+		return given
 	}
 	if up, ok := a.up(); ok && sameAddress(up.Address, address) {
 		return up.WebUI

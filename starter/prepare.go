@@ -13,6 +13,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -99,8 +100,8 @@ func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
 	if err != nil {
 		return in, fmt.Errorf("the input of lot %s cannot be encoded: %w", l.Name, err)
 	}
-	if size := len(payload.GetData()); size > maxPayload {
-		return in, refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", l.Name, show.Bytes(int64(size)), show.Bytes(maxPayload))
+	if n := len(payload.GetData()); n > maxPayload {
+		return in, refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", l.Name, size.Text(n), size.Text(maxPayload))
 	}
 	return in, nil
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -80,18 +79,13 @@ func pick(l track.Lot, name string) (track.Node, error) {
 	return track.Node{}, refuse("name one of "+names(l.Nodes), "lot %s has no node %q", l.Name, name)
 }
 
-// names lists nodes for a sentence, not more than fit into one.
+// names lists nodes for a sentence.
 func names(nodes []track.Node) string {
-	const most = 20
-	var out []string
+	var all []string
 	for _, n := range nodes {
-		out = append(out, n.Node.Name)
+		all = append(all, n.Node.Name)
 	}
-	slices.Sort(out)
-	if len(out) > most {
-		out = append(out[:most], "…")
-	}
-	return strings.Join(out, ", ")
+	return clip.Names(all)
 }
 
 // done is what a command answers to programs.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -51,8 +50,7 @@ type uiFacts struct {
 
 // page is the address of what a person wants to see.
 func (a *app) page(ctx context.Context, args []string, all bool) (string, error) {
-	given, err := a.webUIGiven()
-	if err != nil {
+	if err := a.checkWebUI(); err != nil {
 		return "", err
 	}
 	c, err := a.connect(ctx)
@@ -60,7 +58,7 @@ func (a *app) page(ctx context.Context, args []string, all bool) (string, error)
 		return "", err
 	}
 	defer c.Close()
-	base := strings.TrimRight(cmp.Or(given, a.webUIOf(c.Address)), "/")
+	base := strings.TrimRight(a.webUIOf(c.Address), "/")
 	if base == "" {
 		return "", refuse("give --web-ui or IRONLOT_WEB_UI", "nobody has said where the Web UI of the Temporal at %s is", c.Address)
 	}
@@ -83,22 +81,29 @@ func (a *app) page(ctx context.Context, args []string, all bool) (string, error)
 	return nodePage(base, n)
 }
 
-// webUIGiven is the Web UI's address that the person has given, if any. It is
-// handed to the desktop, which opens anything.
-func (a *app) webUIGiven() (string, error) {
-	from, given := "--web-ui", a.webUI
-	if given == "" {
-		from = "IRONLOT_WEB_UI"
-		given, _ = a.env.LookupEnv(from)
+// webUIGiven is the Web UI's address that the person has given, if any, and by
+// what.
+func (a *app) webUIGiven() (given, by string) {
+	if a.webUI != "" {
+		return a.webUI, "--web-ui"
 	}
+	const variable = "IRONLOT_WEB_UI"
+	given, _ = a.env.LookupEnv(variable)
+	return given, variable
+}
+
+// checkWebUI refuses what is no web address: the desktop, to which it is handed,
+// opens anything.
+func (a *app) checkWebUI() error {
+	given, by := a.webUIGiven()
 	if given == "" {
-		return "", nil
+		return nil
 	}
 	u, err := url.Parse(given)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", refuse("give one such as http://127.0.0.1:8233", "%s %q is no http or https address", from, given)
+		return refuse("give one such as http://127.0.0.1:8233", "%s %q is no http or https address", by, given)
 	}
-	return given, nil
+	return nil
 }
 
 // filter is the list's filter: a lot's nodes (all lots when it is empty), the

@@ -24,8 +24,8 @@ func main() {
 }
 
 // saveMemory lets the garbage collector run when the heap has grown by half, not
-// by all, of what is alive: with a thousand nodes at work that is a sixth of the
-// worker's memory, for a hundredth of its processor time. GOGC says otherwise.
+// by all, of what is alive: much of what a thousand nodes hold lives for long
+// (docs/benchmarks.md). GOGC says otherwise.
 func saveMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)

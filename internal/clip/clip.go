@@ -1,7 +1,11 @@
 // Package clip cuts texts to what fits, at a rune's border.
 package clip
 
-import "unicode/utf8"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 const mark = "…" // stands for what was cut off
 
@@ -29,4 +33,14 @@ func Start(s string, limit int) string {
 		cut++
 	}
 	return mark + s[cut:]
+}
+
+// Names lists names for a sentence, sorted, not more than fit into one.
+func Names(names []string) string {
+	const most = 20
+	names = slices.Sorted(slices.Values(names))
+	if len(names) > most {
+		names = append(names[:most], mark)
+	}
+	return strings.Join(names, ", ")
 }

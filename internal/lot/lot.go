@@ -19,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -70,17 +71,13 @@ func (l *Lot) Only(names []string) error {
 	return nil
 }
 
-// names lists the nodes for a sentence, not more than fit into one.
+// names lists the nodes for a sentence.
 func (l *Lot) names() string {
-	const most = 20
 	var all []string
 	for _, n := range l.Nodes {
 		all = append(all, n.Run.Name)
 	}
-	if slices.Sort(all); len(all) > most {
-		all = append(all[:most], "…")
-	}
-	return strings.Join(all, ", ")
+	return clip.Names(all)
 }
 
 // Load reads a lot file and checks all that can be checked without the

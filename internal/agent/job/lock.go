@@ -10,57 +10,41 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ironlot/ironlot/internal/flock"
 )
 
-// errHeld says that somebody else holds a lock.
-var errHeld = errors.New("the lock is held")
-
-// lock is a file lock (flock(2)), gone with the process at the latest.
+// lock is a file lock, gone with the process at the latest.
 type lock struct{ f *os.File }
 
-// tryLock takes a lock for oneself or gives errHeld.
-func tryLock(path string) (*lock, error) { return flock(path, unix.LOCK_EX) }
-
-// isHeld reports whether somebody has taken a lock. Looking takes a shared
-// lock for an instant, so that those who look do not see each other.
-func isHeld(path string) (bool, error) {
-	l, err := flock(path, unix.LOCK_SH)
-	if err == nil {
-		l.release()
-		return false, nil
-	}
-	if errors.Is(err, errHeld) {
-		return true, nil
-	}
-	return false, err
-}
-
-func flock(path string, how int) (*lock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+// tryLock takes a lock for oneself or gives flock.ErrHeld.
+func tryLock(path string) (*lock, error) {
+	f, err := flock.Try(path)
 	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errHeld
-		}
 		return nil, err
 	}
 	return &lock{f}, nil
 }
 
-// takeLock waits for a lock, at most so long, else errHeld.
+// isHeld reports whether somebody has taken a lock. Looking takes a shared
+// lock for an instant, so that those who look do not see each other.
+func isHeld(path string) (bool, error) {
+	f, err := flock.TryShared(path)
+	if err == nil {
+		_ = f.Close()
+		return false, nil
+	}
+	if errors.Is(err, flock.ErrHeld) {
+		return true, nil
+	}
+	return false, err
+}
+
+// takeLock waits for a lock, at most so long, else flock.ErrHeld.
 func takeLock(ctx context.Context, path string, most time.Duration) (*lock, error) {
 	for start := time.Now(); ; {
 		l, err := tryLock(path)
-		if !errors.Is(err, errHeld) || time.Since(start) > most {
+		if !errors.Is(err, flock.ErrHeld) || time.Since(start) > most {
 			return l, err
 		}
 		if err := wait(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/flock"
 )
 
 // Start starts a job, or attaches to the one that has this key, whatever
@@ -54,7 +55,7 @@ func (j *Jobs) Start(ctx context.Context, key string, spec api.JobSpec) (api.Job
 func (j *Jobs) starting(ctx context.Context) (*lock, error) {
 	l, err := takeLock(ctx, j.startLock(), 2*beginWait)
 	switch {
-	case errors.Is(err, errHeld):
+	case errors.Is(err, flock.ErrHeld):
 		return nil, fault.Retry("another call is starting a job: %w", err)
 	case err != nil:
 		return nil, fault.Retry("the lock for starting a job cannot be taken: %w", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -30,7 +31,7 @@ func work(n track.Node, width int) string {
 		return ansi.Truncate(show.Doing(n), width, "…")
 	}
 	percent := fmt.Sprintf("%3d%%", share(p))
-	of := percent + " of " + show.Bytes(p.Total)
+	of := percent + " of " + size.Text(p.Total)
 	forms := [][]string{
 		{bar(p, 20), of, rate(p), left(p, " left"), show.Clean(p.Step)},
 		{bar(p, 10), of, rate(p), left(p, " left"), show.Clean(p.Step)},
@@ -71,7 +72,7 @@ func rate(p *run.Progress) string {
 	if p.Rate <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%9s/s", show.Bytes(int64(p.Rate)))
+	return fmt.Sprintf("%11s", size.Rate(p.Rate))
 }
 
 // left is how long the rest takes at the rate of now.

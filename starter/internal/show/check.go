@@ -6,6 +6,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -66,7 +67,7 @@ func others(n run.Node, note string) string {
 	return " for Talos, all others to an empty GPT" + note
 }
 
-func label(d run.Disk) string { return fmt.Sprintf("%s (%s)", Clean(d.Label()), Bytes(int64(d.Size))) }
+func label(d run.Disk) string { return fmt.Sprintf("%s (%s)", Clean(d.Label()), size.Text(d.Size)) }
 
 func reboots(n run.Node, f run.Facts) string {
 	if f.Rescue != nil && f.Rescue.Reused {

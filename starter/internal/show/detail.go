@@ -81,16 +81,16 @@ func facts(f run.Facts) [][2]string {
 		add("rescue", "boot %s, %s %s, host key %s", r.BootID, r.Kernel, r.Arch, r.HostKey)
 	}
 	if d := f.System; d != nil {
-		add("disk", "%s (%s, %s)", d.Label(), Clean(d.Model), Bytes(int64(d.Size)))
+		add("disk", "%s (%s, %s)", d.Label(), Clean(d.Model), size.Text(d.Size))
 	}
 	for _, d := range f.Secondary {
-		add("other", "%s (%s, %s)", d.Label(), Clean(d.Model), Bytes(int64(d.Size)))
+		add("other", "%s (%s, %s)", d.Label(), Clean(d.Model), size.Text(d.Size))
 	}
 	if s := f.Staged; s != nil {
-		add("image", "%s, raw %s, %s", s.Format, Bytes(s.RawSize), s.Digest())
+		add("image", "%s, raw %s, %s", s.Format, size.Text(s.RawSize), s.Digest())
 	}
 	if w := f.Written; w != nil {
-		add("written", "%s, %s read back, %s", Bytes(w.BytesWritten), Bytes(w.BytesVerified), size.Rate(w.MBPerSecond*1e6))
+		add("written", "%s, %s read back, %s", size.Text(w.BytesWritten), size.Text(w.BytesVerified), size.Rate(w.MBPerSecond*1e6))
 	}
 	if r := f.Ready; r != nil {
 		add("ready", "%s, Talos %s", r.NodeName, r.TalosVersion)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 )
 
 // spared marks what is not erased as long as what the last run left is there.
@@ -84,10 +85,10 @@ func Choice(c run.DiskChoice) string {
 		parts = append(parts, "the only one")
 	}
 	if c.MinSize > 0 {
-		parts = append(parts, "of "+Bytes(int64(c.MinSize))+" or more")
+		parts = append(parts, "of "+size.Text(c.MinSize)+" or more")
 	}
 	if c.MaxSize > 0 {
-		parts = append(parts, "of "+Bytes(int64(c.MaxSize))+" or less")
+		parts = append(parts, "of "+size.Text(c.MaxSize)+" or less")
 	}
 	return Clean(strings.Join(parts, " "))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -234,7 +235,7 @@ func TestUnits(t *testing.T) {
 		require.Equal(t, want, Duration(d))
 	}
 	for want, n := range map[string]int64{"999 B": 999, "1.0 KiB": 1024, "4.1 GiB": 4453302272, "1.0 MiB": 1<<20 - 1} {
-		require.Equal(t, want, Bytes(n))
+		require.Equal(t, want, size.Text(n))
 	}
 	require.Equal(t, "wait, waits for etcd; kubelet", Progress(&run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}))
 	for want, c := range map[string]run.DiskChoice{

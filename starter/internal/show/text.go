@@ -34,9 +34,6 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Bytes shows a size in powers of 1024.
-func Bytes(n int64) string { return size.Text(n) }
-
 // Progress says what a phase does right now.
 func Progress(p *run.Progress) string {
 	if p == nil {
@@ -48,9 +45,9 @@ func Progress(p *run.Progress) string {
 	}
 	switch {
 	case p.Total > 0:
-		parts = append(parts, fmt.Sprintf("%d%% of %s", min(100, p.Done*100/p.Total), Bytes(p.Total)))
+		parts = append(parts, fmt.Sprintf("%d%% of %s", min(100, p.Done*100/p.Total), size.Text(p.Total)))
 	case p.Done > 0:
-		parts = append(parts, Bytes(p.Done))
+		parts = append(parts, size.Text(p.Done))
 	}
 	if p.Rate > 0 {
 		parts = append(parts, size.Rate(p.Rate))
