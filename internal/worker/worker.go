@@ -64,6 +64,11 @@ const (
 	// a busy server takes long, and with the SDK's two a lot of 1,000 had its
 	// workflow tasks wait for minutes.
 	pollers = 10
+	// The SDK adapts the pollers of workflow tasks within these, for this
+	// worker's workflows and for new ones each. A fixed number is shared by both,
+	// and asks for the first alone while they have a backlog: new nodes then wait
+	// until those under way need nothing.
+	fewestPollers, mostPollers = 5, 20
 	// stickyTimeout is how long a workflow task waits for the worker that has
 	// the workflow in its cache before any worker may replay the whole history.
 	// The SDK's 5 s make a busy worker busier; one that is gone is noticed by
@@ -155,11 +160,13 @@ func (c Config) options() sdk.Options {
 		MaxConcurrentActivityExecutionSize: c.MaxNodes,
 		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 		DefaultHeartbeatThrottleInterval:   heartbeatThrottle,
-		MaxConcurrentWorkflowTaskPollers:   pollers,
-		MaxConcurrentActivityTaskPollers:   pollers,
-		StickyScheduleToStartTimeout:       stickyTimeout,
-		WorkerStopTimeout:                  stopTimeout,
-		DeploymentOptions:                  c.Versioning.options(),
+		WorkflowTaskPollerBehavior: sdk.NewPollerBehaviorAutoscaling(sdk.PollerBehaviorAutoscalingOptions{
+			InitialNumberOfPollers: pollers, MinimumNumberOfPollers: fewestPollers, MaximumNumberOfPollers: mostPollers,
+		}),
+		MaxConcurrentActivityTaskPollers: pollers,
+		StickyScheduleToStartTimeout:     stickyTimeout,
+		WorkerStopTimeout:                stopTimeout,
+		DeploymentOptions:                c.Versioning.options(),
 	}
 }
 

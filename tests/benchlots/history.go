@@ -35,7 +35,15 @@ func (s *site) read(ctx context.Context, r *result) error {
 	}
 	r.NodeEvents, r.NodeBytes = spreadOf(events), spreadOf(bytes)
 	r.judge(s.watched.machines)
-	return nil
+	if r.Longest.machine < 0 {
+		return nil
+	}
+	server := s.lab.Servers()[r.Longest.machine]
+	r.Longest.Node = server.Node
+	if s.o.history == "" {
+		return nil
+	}
+	return s.save(ctx, run.ID(scaleway.Name, server.ID), s.o.history)
 }
 
 // readLot reads the runs of the lot's workflow; it gives the first one's start.

@@ -33,6 +33,7 @@ type options struct {
 	bin         string  // holds starter, worker, Temporal's programs and the agents
 	dir         string  // for the machines' disks
 	json        string  // file for the results; may be empty
+	history     string  // file for the history of the node with the longest wait; may be empty
 	profile     string  // file for the lab's CPU profile; may be empty
 	keep        bool    // leave logs and Temporal's database
 }
@@ -51,6 +52,7 @@ func main() {
 	flag.StringVar(&o.bin, "bin", "bin", "where the programs are")
 	flag.StringVar(&o.dir, "dir", "/dev/shm", "for the machines' disks, some 10 MB a machine")
 	flag.StringVar(&o.json, "json", "", "`file` for the results")
+	flag.StringVar(&o.history, "history", "", "`file` for the history of the node whose machine waited longest in one place")
 	flag.StringVar(&o.profile, "cpuprofile", "", "`file` for the CPU profile of the lab")
 	flag.BoolVar(&o.keep, "keep", false, "keep logs and Temporal's database, and say where")
 	flag.Parse()

@@ -138,6 +138,10 @@ func (s *site) provision(ctx context.Context, r *result) error {
 	}
 	r.Processes = slices.Concat([]*process{{Name: "worker", pid: worker.Process.Pid}}, s.temporal.processes,
 		[]*process{{Name: "starter", pid: starter.Process.Pid}, {Name: "the lab and its machines", pid: os.Getpid()}})
+	before, err := coresNow()
+	if err != nil {
+		return err
+	}
 	sampling, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { sampleAll(sampling, r.Processes) })
@@ -147,14 +151,15 @@ func (s *site) provision(ctx context.Context, r *result) error {
 	r.StarterSeconds = time.Since(began).Seconds()
 	stop()
 	done.Wait()
-	r.LoadAfter = load()
+	after, coresErr := coresNow()
+	r.Beside, r.LoadAfter = besideOf(before, after, r.Processes), load()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("not every node became Ready: `starter provision` ended with %w", err)
 	}
-	return nil
+	return coresErr
 }
 
 // end ends a program in order.

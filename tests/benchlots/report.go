@@ -29,10 +29,12 @@ type result struct {
 	Ratio           float64    `json:"ratio"`
 	Waits           []waitTime `json:"waits"`
 	Idle            spread     `json:"idleSeconds"` // without the start
+	Longest         longest    `json:"longestWait"`
 	Late            spread     `json:"lateSeconds"` // of the machines themselves
 	Straight        int        `json:"straight"`    // machines that went their way once
 	Processes       []*process `json:"processes"`   // the lab is the last one
 	Taken           taken      `json:"coresTaken"`
+	Beside          beside     `json:"beside"`
 	NodeEvents      spread     `json:"nodeEvents"`
 	NodeBytes       spread     `json:"nodeBytes"`
 	LotEvents       []int64    `json:"lotEvents"` // of each of its runs
@@ -91,6 +93,7 @@ func (r *result) judge(machines []*machine) {
 	for _, w := range append([]wait{start()}, waits()...) {
 		r.Waits = append(r.Waits, waitTime{w.name, over(w.of)})
 	}
+	r.Longest = longestOf(machines)
 	r.Idle, r.Late = over((*machine).idle), over((*machine).late)
 	for _, p := range r.Processes {
 		p.Quiet = p.between(asked.Add(time.Second), rescue)
@@ -129,7 +132,11 @@ func (r *result) print(out io.Writer) {
 		t.row(p.Name, fmt.Sprintf("%.1f s", p.CPU), fmt.Sprintf("%.0f MB", float64(p.PeakRSS)/1e6), quiet)
 	}
 	t.end()
+	if r.Longest.machine >= 0 {
+		fmt.Fprintf(out, "\nthe longest wait: %.2f s of node %s, %s", r.Longest.Seconds, r.Longest.Node, r.Longest.Name)
+	}
 	fmt.Fprintf(out, "\nall %d cores were taken for %.0f s, a share of %.0f %% by the lab\n", r.Cores, r.Taken.Seconds, 100*r.Taken.Lab)
+	fmt.Fprintf(out, "beside them: %.1f s of processor time of other programs and of the kernel, %.1f s taken by the host\n", r.Beside.Others, r.Beside.Stolen)
 	fmt.Fprintf(out, "history: a node %.0f events, %.1f KB (median; at most %.0f, %.1f KB); the lot %d events, %d bytes\n",
 		r.NodeEvents.Median, r.NodeBytes.Median/1e3, r.NodeEvents.Max, r.NodeBytes.Max/1e3, r.LotEvents, r.LotBytes)
 }

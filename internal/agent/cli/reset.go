@@ -19,8 +19,9 @@ import (
 
 // farewell is how long the answer gets to leave the machine before it is
 // reset, unless whoever asked closes standard input, which says that it is
-// there.
-const farewell = time.Second
+// there. An answer that is late on a busy network costs whoever asked a minute
+// of watching, so it gets more than it needs.
+const farewell = 5 * time.Second
 
 // farewellLook is how often the process that resets looks whether it is.
 const farewellLook = 5 * time.Millisecond
@@ -37,8 +38,8 @@ func (a *app) resetCommand() *cobra.Command {
 		Use: "reset", Short: "Reset the machine at once: sync, remount read-only, SysRq b", Args: cmdline.Words(0), Annotations: answersJSON(),
 		Long: `Resets the machine through the kernel's SysRq, without shutting anything down.
 Refused on another boot than --boot-id and while a job runs. It answers first
-and happens a second later, or when standard input is closed after the answer,
-from a process of its own.`,
+and happens when standard input is closed after the answer, at the latest five
+seconds later, from a process of its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			jobs, err := job.Open(a.host, bootID)
 			if err != nil {
@@ -87,7 +88,7 @@ func (a *app) sayFarewell(ctx context.Context, in io.Reader) {
 	case <-time.After(farewell):
 		return
 	}
-	_ = os.WriteFile(a.farewellSaid(), nil, 0o600) // without it the machine goes a second later
+	_ = os.WriteFile(a.farewellSaid(), nil, 0o600) // without it the machine goes when its time is over
 }
 
 // resetNow resets the machine when the answer has had its time.

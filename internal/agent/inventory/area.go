@@ -53,14 +53,23 @@ type area struct {
 	head, tail []byte
 }
 
-func newArea(r io.ReaderAt, offset, size int64) (*area, error) {
-	a := &area{r: r, offset: offset, size: size}
-	a.head = make([]byte, min(window, size))
+// ends is the memory for an area's two ends; what was read into it before is
+// gone. A disk has many areas, and one is looked at after the other.
+type ends struct{ head, tail []byte }
+
+func newEnds(size int64) *ends {
+	n := min(window, size)
+	return &ends{head: make([]byte, n), tail: make([]byte, n)}
+}
+
+// newArea reads an area that is no larger than what the ends were made for.
+func newArea(r io.ReaderAt, offset, size int64, into *ends) (*area, error) {
+	n := min(window, size)
+	a := &area{r: r, offset: offset, size: size, head: into.head[:n], tail: into.tail[:n]}
 	if err := full(r, a.head, offset); err != nil {
 		return nil, err
 	}
-	a.tail = make([]byte, min(window, size))
-	return a, full(r, a.tail, offset+size-int64(len(a.tail)))
+	return a, full(r, a.tail, offset+size-n)
 }
 
 func full(r io.ReaderAt, p []byte, off int64) error {

@@ -48,7 +48,8 @@ func Read(ctx context.Context, h host.Host, d *api.Disk) error {
 
 func read(disk host.Disk, d *api.Disk) error {
 	direct := &directReader{disk: disk}
-	whole, err := newArea(direct, 0, disk.Size())
+	memory := newEnds(disk.Size())
+	whole, err := newArea(direct, 0, disk.Size(), memory)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func read(disk host.Disk, d *api.Disk) error {
 		if p.Size == 0 || p.Offset+p.Size > uint64(disk.Size()) || p.Offset+p.Size < p.Offset {
 			continue
 		}
-		area, err := newArea(direct, int64(p.Offset), int64(p.Size))
+		area, err := newArea(direct, int64(p.Offset), int64(p.Size), memory)
 		if err != nil {
 			return fmt.Errorf("partition %d: %w", p.Number, err)
 		}
