@@ -23,7 +23,7 @@ retried and aborted. A lot also pauses itself, by the rollout of its file.`,
 		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason},
+			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason, By: a.who()},
 				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
 		},
 	}
@@ -65,7 +65,7 @@ asked for, as with provision. A lot that has ended is provisioned again.`,
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.batch == "" {
-				return refuse("give --batch LOT.YAML", "no lot file is named")
+				return refuse("give `--batch LOT.YAML`", "no lot file is named")
 			}
 			return a.add(cmd.Context(), args[0], o)
 		},
