@@ -41,7 +41,7 @@ through; pause, resume and add steer it while it is at work.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
-				return refuse("give --batch LOT.YAML", "no lot file is named")
+				return refuse("give `--batch LOT.YAML`", "no lot file is named")
 			}
 			return a.provision(cmd.Context(), o)
 		},
