@@ -63,7 +63,7 @@ func (r *Report) markdown(b *strings.Builder) {
 	if p := r.Problem; p != nil {
 		fmt.Fprintf(b, "**%s (%s): %s**\n\n", p.Phase, p.Class, line(p.Message))
 		if p.Remedy != "" {
-			fmt.Fprintf(b, "What to do: %s\n\n", line(p.RemedyFor(r.Node)))
+			fmt.Fprintf(b, "What to do: %s\n\n", line(p.Remedy))
 		}
 		if p.Erased != "" {
 			fmt.Fprintf(b, "Erased: %s\n\n", p.Erased)

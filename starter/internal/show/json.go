@@ -127,7 +127,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 				r.Phases[p.Phase] += p.Ended.Sub(p.Started).Seconds()
 			}
 			if s.Problem != nil {
-				r.Remedy = s.Problem.RemedyFor(n.Node)
+				r.Remedy = s.Problem.Remedy
 			}
 		}
 		result.Nodes = append(result.Nodes, r)
