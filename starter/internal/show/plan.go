@@ -85,10 +85,10 @@ func Choice(c run.DiskChoice) string {
 		parts = append(parts, "the only one")
 	}
 	if c.MinSize > 0 {
-		parts = append(parts, "of "+size.Text(c.MinSize)+" or more")
+		parts = append(parts, "of "+size.Bound(c.MinSize)+" or more")
 	}
 	if c.MaxSize > 0 {
-		parts = append(parts, "of "+size.Text(c.MaxSize)+" or less")
+		parts = append(parts, "of "+size.Bound(c.MaxSize)+" or less")
 	}
 	return Clean(strings.Join(parts, " "))
 }

@@ -263,11 +263,11 @@ func TestUnits(t *testing.T) {
 	}
 	require.Equal(t, "wait, waits for etcd; kubelet", Progress(&run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}))
 	for want, c := range map[string]run.DiskChoice{
-		"serial S1":                         {Serial: "S1"},
-		"the smallest of 372.5 GiB or more": {Smallest: true, MinSize: 400e9},
-		"the only one of 1.8 TiB or less":   {MaxSize: 2e12},
-		"WWN 0x5000":                        {WWN: "0x5000"},
-		"by-id ata-X":                       {ByID: "ata-X"},
+		"serial S1": {Serial: "S1"},
+		"the smallest of 400 GB (372.5 GiB) or more": {Smallest: true, MinSize: 400e9},
+		"the only one of 2 TB (1.8 TiB) or less":     {MaxSize: 2e12},
+		"WWN 0x5000":                                 {WWN: "0x5000"},
+		"by-id ata-X":                                {ByID: "ata-X"},
 	} {
 		require.Equal(t, want, Choice(c))
 	}
