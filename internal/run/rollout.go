@@ -71,6 +71,7 @@ func (p Pause) String() string {
 type LotImage struct {
 	RawSHA256 string `json:"rawSha256"`
 	Node      string `json:"node"` // that staged it first
+	URL       string `json:"url,omitempty"`
 }
 
 // ImageKnown is the type of the application error that refuses UpdateImage;
