@@ -69,7 +69,10 @@ func newApp() *app {
 			width, _, _ := term.GetSize(int(os.Stderr.Fd()))
 			return width
 		},
-		work: worker.Run,
+		work: func(ctx context.Context, c worker.Config) error {
+			worker.SaveMemory() // `up` does little else
+			return worker.Run(ctx, c)
+		},
 	}
 }
 
