@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -105,7 +105,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, p.in); err != nil {
 		return err
 	}
-	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", show.Nodes(len(p.in.Nodes)), lotName))
+	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", count.Of(len(p.in.Nodes), "node"), lotName))
 }
 
 // keepNew keeps of a lot file, and of its input, what the lot does not have.

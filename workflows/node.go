@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -171,17 +172,9 @@ func (n *node) mayGoBack(p phase) bool {
 func (n *node) gaveUp(p phase) string {
 	if p.boots {
 		b := n.in.Node.Boot.OrDefault()
-		return fmt.Sprintf("gave up after %s and %s (stop and start): ", times(b.Reboots, "reboot"), times(b.PowerCycles, "power cycle"))
+		return fmt.Sprintf("gave up after %s and %s (stop and start): ", count.Of(b.Reboots, "reboot"), count.Of(b.PowerCycles, "power cycle"))
 	}
 	return fmt.Sprintf("gave up after going back %d times, the last time because ", maxRewinds)
-}
-
-// times counts something in words.
-func times(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // stick waits for a person.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -122,18 +123,14 @@ func (l Lot) simulated() bool { return len(l.Nodes) > 0 && l.Nodes[0].Node.Lab }
 
 // headline counts the nodes by state.
 func (l Lot) headline() string {
-	count := l.States()
+	states := l.States()
 	var parts []string
 	for _, s := range []run.State{run.Ready, run.Stuck, run.Aborted, run.Running} {
-		if count[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		if states[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", states[s], s))
 		}
 	}
-	nodes := "nodes"
-	if len(l.Nodes) == 1 {
-		nodes = "node"
-	}
-	return fmt.Sprintf("%d %s: %s.", len(l.Nodes), nodes, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s.", count.Of(len(l.Nodes), "node"), strings.Join(parts, ", "))
 }
 
 // title names the pass: the phase, and which time it is if not the first.

@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -100,7 +100,7 @@ func (s Steer) with(args *commonpb.Payloads) (Steer, bool) {
 		for _, n := range in.Whole() {
 			names = append(names, n.Node.Name)
 		}
-		s.Text = clipNames(names)
+		s.Text = clip.Names(names)
 	default:
 		return s, false
 	}
@@ -130,15 +130,6 @@ func said(what, why string) string {
 		return what + why
 	}
 	return what + ": " + why
-}
-
-// clipNames names nodes, not more than fit into a line.
-func clipNames(names []string) string {
-	const most = 20
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
 }
 
 // String tells the wish in one line, for people.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/size"
@@ -19,7 +20,7 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 	if l.Lab {
 		b.WriteString(Simulated + "\n\n")
 	}
-	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, Servers(len(l.Nodes)), l.Nodes[0].Run.Zone)
+	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, count.Of(len(l.Nodes), "server"), l.Nodes[0].Run.Zone)
 	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK", "OTHERS"}}
 	some := false
 	for _, n := range l.Nodes {
@@ -51,22 +52,6 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 		fmt.Fprintf(&b, "warning: %s\n", Clean(w))
 	}
 	return b.String()
-}
-
-// Servers counts servers in words.
-func Servers(n int) string {
-	if n == 1 {
-		return "1 server"
-	}
-	return fmt.Sprintf("%d servers", n)
-}
-
-// Nodes counts nodes in words.
-func Nodes(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
 }
 
 // Choice says a disk rule in words.
