@@ -80,5 +80,5 @@ chaos: build temporal ## Provision a lot while everything breaks at random (SEED
 	$(GO) test -count=1 -timeout 2h -v ./tests/chaos -args -seed $(or $(SEED),0) -nodes $(or $(NODES),50) -for $(or $(FOR),5m)
 
 histories: build temporal ## Record new histories for the replay tests
-	$(GO) test ./tests -run '^TestHistories$$' -record
+	$(GO) test ./tests -run '^TestHistories' -record
 	$(GO) test ./tests/crash -run '^TestMatrix$$/^worker_killed_during$$' -record

@@ -81,7 +81,7 @@ func (a *Activities) checkNode(ctx context.Context, in run.NodeInput) run.NodeCh
 	}
 	f := classified(err)
 	return run.NodeCheck{Name: in.Node.Name, Problem: &run.Problem{
-		Phase: run.Preflight, Class: string(f.Class), Message: clip.End(f.Message, maxMessage), Remedy: clip.End(f.Remedy, maxMessage),
+		Phase: run.Preflight, Class: string(f.Class), Message: clip.End(f.Message, maxMessage), Remedy: run.Remedy(clip.End(f.Remedy, maxMessage), in.Node),
 		Tail: clip.Start(f.Tail, maxTail), Erased: run.Facts{}.Erased(run.Preflight),
 	}}
 }

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ironlot/ironlot/internal/fault"
@@ -20,7 +21,7 @@ func (a *Activities) checkLotImage(ctx context.Context, in run.PhaseInput, rawSH
 	}
 	ctx, cancel := context.WithTimeout(ctx, lotImageWithin)
 	defer cancel()
-	known, err := a.lotImage(ctx, in.Node.Lot, run.LotImage{RawSHA256: rawSHA256, Node: in.Node.Name})
+	known, err := a.lotImage(ctx, in.Node.Lot, run.LotImage{RawSHA256: rawSHA256, Node: in.Node.Name, URL: in.Node.Image.URL})
 	if err != nil {
 		return fault.Retry("lot %s did not answer which image it runs: %w", in.Node.Lot, err)
 	}
@@ -32,7 +33,12 @@ func sameImage(node run.Node, known run.LotImage, rawSHA256 string) error {
 	if known.RawSHA256 == rawSHA256 {
 		return nil
 	}
-	return fault.Operator("find out which image is right and write its digest (image.rawSha256) into the lot file, then retry with --batch",
-		"node %s has staged a raw image with sha256 %s, and the first node of lot %s (%s) one with %s, from the same address %s",
-		node.Name, rawSHA256, node.Lot, known.Node, known.RawSHA256, node.Image.URL)
+	const give = ", and give that with `starter retry LOT NODE --batch LOT.YAML`"
+	text := fmt.Sprintf("node %s has staged a raw image with sha256 %s, and the first node of lot %s (%s) one with %s", node.Name, rawSHA256, node.Lot, known.Node, known.RawSHA256)
+	if known.URL == "" || known.URL == node.Image.URL {
+		return fault.Operator("find out which image is right, write its digest (`image.rawSha256`) into the lot file"+give,
+			"%s, from the same address %s", text, node.Image.URL)
+	}
+	return fault.Operator("name the first node's image in the lot file, or this one with its digest (`image.rawSha256`) if the node is to run another than the lot"+give,
+		"%s, from other addresses: %s and %s", text, node.Image.URL, known.URL)
 }

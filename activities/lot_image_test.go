@@ -20,7 +20,8 @@ func TestNodeWithAnotherImageThanItsLotIsStuck(t *testing.T) {
 		asked++
 		require.Equal(t, "rack-1", lot)
 		require.Equal(t, "n2", claim.Node)
-		return run.LotImage{RawSHA256: "aa", Node: "n1"}, nil
+		require.NotEmpty(t, claim.URL)
+		return run.LotImage{RawSHA256: "aa", Node: "n1", URL: "http://images/talos.raw"}, nil
 	}})
 	in := run.PhaseInput{Node: run.Node{Lot: "rack-1", Name: "n2", Image: run.Image{URL: "http://images/talos.raw"}}}
 	require.NoError(t, a.checkLotImage(t.Context(), in, "aa"))
@@ -28,12 +29,16 @@ func TestNodeWithAnotherImageThanItsLotIsStuck(t *testing.T) {
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
 	require.ErrorContains(t, err, "sha256 bb")
 	require.ErrorContains(t, err, "(n1) one with aa")
-	require.Equal(t, 2, asked)
+	require.ErrorContains(t, err, "from the same address http://images/talos.raw; find out which image is right")
+	in.Node.Image.URL = "http://images/small.raw"
+	err = a.checkLotImage(t.Context(), in, "bb")
+	require.ErrorContains(t, err, "from other addresses: http://images/small.raw and http://images/talos.raw; name the first node's image in the lot file, or this one with its digest")
+	require.Equal(t, 3, asked)
 	for _, image := range []run.Image{{SHA256: "cc"}, {RawSHA256: "bb"}} {
 		in.Node.Image = image
 		require.NoError(t, a.checkLotImage(t.Context(), in, "bb"))
 	}
-	require.Equal(t, 2, asked)
+	require.Equal(t, 3, asked)
 }
 
 func TestLotThatDoesNotAnswerIsAskedAgain(t *testing.T) {

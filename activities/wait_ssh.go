@@ -14,6 +14,7 @@ import (
 	"github.com/ironlot/ironlot/internal/pause"
 	"github.com/ironlot/ironlot/internal/rescue"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/internal/talos"
 )
 
@@ -191,7 +192,7 @@ func volumesFit(in run.PhaseInput, disks []api.Disk, system run.Disk) error {
 	for _, v := range in.Facts.Preflight.Volumes {
 		if fits, known := talos.VolumeFits(v, all, system); known && !fits {
 			return fmt.Errorf("%w: %w", errChoice, fault.Operator("correct the volume's diskSelector or minSize, or rent a server with such a disk",
-				"no disk of server %s fits the user volume %s (%s, at least %d bytes)", in.Node.ServerName, v.Name, v.Match, v.MinSize))
+				"no disk of server %s fits the user volume %s (%s, at least %s): %s", in.Node.ServerName, v.Name, v.Match, size.Bound(v.MinSize), plan.List(disks)))
 		}
 	}
 	return nil

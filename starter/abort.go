@@ -20,7 +20,7 @@ is ended before it starts: nothing of its server was touched.`,
 		Args:              takes(2, argLot, argNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.abort(cmd.Context(), args[0], args[1], run.AbortRequest{Reason: reason})
+			return a.abort(cmd.Context(), args[0], args[1], run.AbortRequest{Reason: reason, By: a.who()})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)

@@ -69,7 +69,10 @@ func newApp() *app {
 			width, _, _ := term.GetSize(int(os.Stderr.Fd()))
 			return width
 		},
-		work: worker.Run,
+		work: func(ctx context.Context, c worker.Config) error {
+			worker.SaveMemory() // `up` does little else
+			return worker.Run(ctx, c)
+		},
 	}
 }
 
@@ -184,11 +187,19 @@ func (a *app) begin(*cobra.Command, []string) error {
 // home opens the state directory.
 func (a *app) home() (*home.Home, error) { return home.Open(a.env.LookupEnv) }
 
-// connect connects to Temporal: where the flags or the environment say, else
-// where `up` started it.
+// connect connects a person to Temporal: where the flags or the environment
+// say, else where `up` started it.
 func (a *app) connect(ctx context.Context) (*temporal.Connection, error) {
+	return a.connectAs(ctx, a.who())
+}
+
+// who is the person at the command line.
+func (a *app) who() string { return temporal.Person(a.env) }
+
+// connectAs connects under an identity; the empty one is that of the process.
+func (a *app) connectAs(ctx context.Context, identity string) (*temporal.Connection, error) {
 	o := a.temporal
-	o.Lookup = a.env
+	o.Lookup, o.Identity = a.env, identity
 	o.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	if up, ok := a.up(); ok && o.Address == "" && !a.addressed() {
 		o.Address = up.Address

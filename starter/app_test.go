@@ -52,6 +52,7 @@ func newConsole(t *testing.T, address string) *console {
 	c := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: variables{
 		"IRONLOT_HOME": filepath.Join(t.TempDir(), "home"),
 		"HOME":         t.TempDir(),
+		"SUDO_USER":    "ann",
 		// No configuration file of this machine may matter.
 		"TEMPORAL_CONFIG_FILE": filepath.Join(t.TempDir(), "none.toml"),
 	}}

@@ -36,6 +36,7 @@ func TestCommands(t *testing.T) {
 	t.Run("lots on the same servers", func(t *testing.T) { t.Parallel(); testSameServers(t, c) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("more erased", func(t *testing.T) { t.Parallel(); testMoreErased(t, c, s) })
+	t.Run("one remedy", func(t *testing.T) { t.Parallel(); testRemedy(t, c) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); testRefusals(t, c) })
 }
 
@@ -118,8 +119,8 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 		"node-2 is stuck in write: the disk S1 reads back other bytes at offset 512",
 		"what to do: replace the disk",
 		"erased: ",
-		"then: starter retry stuck node-2, with --batch LOT.YAML",
-		"or: starter abort stuck node-2\n",
+		"then: `starter retry stuck node-2`, with `--batch LOT.YAML`",
+		"or: `starter abort stuck node-2`\n",
 	} {
 		require.Contains(t, k.out.String(), want)
 	}

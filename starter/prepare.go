@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/seal"
@@ -142,7 +143,7 @@ func (a *app) confirm(ctx context.Context, l *lot.Lot, ready map[string]bool, wa
 	if !a.stdinTerminal {
 		return refuse("give --yes to erase without being asked", "nobody can be asked: standard input is not a terminal")
 	}
-	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install %s: ", l.Name, show.Servers(len(l.Nodes)))
+	_, _ = fmt.Fprintf(out, "Type the lot's name (%s) to erase and install %s: ", l.Name, count.Of(len(l.Nodes), "server"))
 	typed := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.stdin).ReadString('\n')

@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/temporal"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -41,7 +41,7 @@ through; pause, resume and add steer it while it is at work.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.batch == "" {
-				return refuse("give --batch LOT.YAML", "no lot file is named")
+				return refuse("give `--batch LOT.YAML`", "no lot file is named")
 			}
 			return a.provision(cmd.Context(), o)
 		},
@@ -107,7 +107,7 @@ func atRest(ctx context.Context, c client.Client, name string) error {
 // start starts the lot's workflow.
 func start(ctx context.Context, c client.Client, p *prepared) error {
 	l := p.lot
-	summary := fmt.Sprintf("lot %s: %s", l.Name, show.Servers(len(l.Nodes)))
+	summary := fmt.Sprintf("lot %s: %s", l.Name, count.Of(len(l.Nodes), "server"))
 	if l.Lab {
 		summary += " (simulated)"
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
-	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -23,7 +23,7 @@ retried and aborted. A lot also pauses itself, by the rollout of its file.`,
 		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason},
+			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason, By: a.who()},
 				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
 		},
 	}
@@ -65,7 +65,7 @@ asked for, as with provision. A lot that has ended is provisioned again.`,
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.batch == "" {
-				return refuse("give --batch LOT.YAML", "no lot file is named")
+				return refuse("give `--batch LOT.YAML`", "no lot file is named")
 			}
 			return a.add(cmd.Context(), args[0], o)
 		},
@@ -105,7 +105,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err := updateLot(ctx, c.Client, lotName, run.UpdateAdd, p.in); err != nil {
 		return err
 	}
-	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", show.Nodes(len(p.in.Nodes)), lotName))
+	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", count.Of(len(p.in.Nodes), "node"), lotName))
 }
 
 // keepNew keeps of a lot file, and of its input, what the lot does not have.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,14 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
+
+// host is this computer's name, as people's wishes are told to be from.
+func host(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	return name
+}
 
 // testRollout holds a lot up at a stuck canary, adds a node (the lot's
 // workflow continues as new), pauses it, and lets it go on to its end.
@@ -48,16 +58,16 @@ func testRollout(t *testing.T, c *cluster, s *script) {
 	k = k.again()
 	require.Equal(t, exitStuck, k.starter("status", lot, "--watch"), "a paused lot waits for a person")
 	require.Contains(t, k.out.String(), "lot stuck-rollout: 2 of 4 nodes Ready (2 ready, 2 queued)")
-	require.Contains(t, k.out.String(), "The lot is paused by a person: lunch; it starts nodes again with `starter resume stuck-rollout`")
+	require.Contains(t, k.out.String(), "The lot is paused by ann@"+host(t)+": lunch; it starts nodes again with `starter resume stuck-rollout`")
 	k = k.again()
 	require.Equal(t, exitStuck, k.starter("status", lot, "-o", "json"))
-	require.Contains(t, k.out.String(), `"paused":{"reason":"lunch"`)
+	require.Contains(t, k.out.String(), `"paused":{"reason":"lunch","by":"ann@`)
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("lots", "-o", "json"), k.err)
 	require.Contains(t, k.out.String(), `"paused":{"reason":"lunch"`)
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("lots"), k.err)
-	require.Contains(t, k.out.String(), "paused by a person: lunch")
+	require.Contains(t, k.out.String(), "paused by ann@"+host(t)+": lunch")
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("pause", lot))
 	require.Contains(t, k.err.String(), "`starter resume stuck-rollout`")
@@ -66,7 +76,7 @@ func testRollout(t *testing.T, c *cluster, s *script) {
 	require.Contains(t, k.err.String(), `there is no lot "nolot"; `+"`starter status` lists the lots")
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("retry", lot, "node-4"))
-	require.Contains(t, k.err.String(), "node node-4 is queued and has not been started; the lot is paused by a person: lunch")
+	require.Contains(t, k.err.String(), "node node-4 is queued and has not been started; the lot is paused by ann@"+host(t)+": lunch")
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("abort", lot, "node-4", "--reason", "sold", "-o", "json"), k.err)
 	require.JSONEq(t, `{"lot":"stuck-rollout","node":"node-4","done":"abort","simulated":true}`, k.out.String())
@@ -82,12 +92,13 @@ func testRollout(t *testing.T, c *cluster, s *script) {
 	k = k.again()
 	require.Equal(t, exitAborted, k.starter("status", lot, "--watch"), k.err)
 	require.Contains(t, k.out.String(), "3 of 4 nodes Ready (3 ready, 1 aborted)")
-	require.Contains(t, k.out.String(), "node-4 is aborted by a person before it was started: sold\n")
+	require.Contains(t, k.out.String(), "node-4 is aborted by ann@"+host(t)+" before it was started: sold\n")
 	for _, format := range []string{"md", "html", "json"} {
 		k = k.again()
 		require.Equal(t, exitOK, k.starter("postmortem", lot, "--format", format), k.err)
 		require.Contains(t, k.out.String(), "lunch")
 		require.Contains(t, k.out.String(), "resume")
+		require.GreaterOrEqual(t, strings.Count(k.out.String(), "ann@"+host(t)), 3, "who paused, resumed and aborted")
 		require.NotContains(t, k.out.String(), run.SignalContinued)
 	}
 	k = k.again()

@@ -30,7 +30,11 @@ func (s *script) phase(ctx context.Context, in run.PhaseInput, p run.Phase) erro
 		return beatUntilDone(ctx)
 	}
 	if strings.HasPrefix(in.Node.Lot, "stuck") && in.Node.Name == "node-2" && p == run.Write && !mended {
-		return needsOperator("the disk S1 reads back other bytes at offset 512", "replace the disk")
+		remedy := "replace the disk"
+		if in.Node.Lot == "stuck-told" {
+			remedy = commandsInRemedy
+		}
+		return needsOperator("the disk S1 reads back other bytes at offset 512", remedy)
 	}
 	return nil
 }

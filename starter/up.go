@@ -153,7 +153,7 @@ func (a *app) runWorker(ctx context.Context, h *home.Home, config worker.Config,
 	if config.Log, err = logging.New(file, "json", "info"); err != nil {
 		return err
 	}
-	c, err := a.connect(ctx)
+	c, err := a.connectAs(ctx, "") // a worker is a process, no person
 	if err != nil {
 		return err
 	}

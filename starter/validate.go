@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
-	"github.com/ironlot/ironlot/starter/internal/show"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 	for _, w := range rendered.Warnings {
 		a.tell("warning: " + w)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %s\n", path, l.Name, show.Nodes(len(l.Nodes)))
+	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %s\n", path, l.Name, count.Of(len(l.Nodes), "node"))
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestAFailingSystemDiskIsLeftForAnother(t *testing.T) {
 			r := s.startNode(s.inputs(nil)[0])
 			stuck := s.waitFor(r.GetID(), run.Stuck, run.Write)
 			require.Contains(t, stuck.Problem.Remedy, "set `secondaryDisks: keep` for this node")
-			require.Contains(t, stuck.Problem.Remedy, "`starter retry LOT NODE --batch LOT.YAML --another-disk`")
+			require.Contains(t, stuck.Problem.Remedy, "`starter retry "+stuck.Node.Lot+" "+stuck.Node.Name+" --batch LOT.YAML --another-disk`")
 			failing, other := stuck.Facts.System.Serial, stuck.Facts.Secondary[0].Serial
 
 			corrected := func(secondary run.Secondary) *run.NodeInput {
@@ -38,7 +38,7 @@ func TestAFailingSystemDiskIsLeftForAnother(t *testing.T) {
 				stuck = s.waitFor(r.GetID(), run.Stuck, run.DiskPrep)
 				require.Contains(t, stuck.Problem.Message, failing)
 				require.Contains(t, stuck.Problem.Remedy, "set `secondaryDisks: keep` for this node")
-				require.Contains(t, stuck.Problem.Remedy, "`starter retry LOT NODE --batch LOT.YAML`;")
+				require.Contains(t, stuck.Problem.Remedy, "`starter retry "+stuck.Node.Lot+" "+stuck.Node.Name+" --batch LOT.YAML`;")
 				request.AnotherDisk = false
 			}
 			machine := s.fleet.Servers()[0].Machine

@@ -84,7 +84,7 @@ func TestFaultsThatNeedAPerson(t *testing.T) {
 			require.Contains(t, stuck.Problem.Message, want.reason)
 			require.NotEmpty(t, stuck.Problem.Remedy)
 			if name == "write-error" || name == "same-serial" {
-				require.Contains(t, stuck.Problem.Remedy, "`starter retry LOT NODE --")
+				require.Contains(t, stuck.Problem.Remedy, "`starter retry "+stuck.Node.Lot+" "+stuck.Node.Name+" --")
 			}
 			if name == "write-error" {
 				for n := 1; n < 5; n++ {

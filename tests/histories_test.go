@@ -1,12 +1,15 @@
 package tests
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/run"
@@ -53,7 +56,37 @@ func TestHistories(t *testing.T) {
 	kept["stuck-corrected.json"] = historyJSON(t, s.client, inputs[0].Node.ID())
 	s.dryRun(inputs)
 	kept["check.json"] = historyJSON(t, s.client, run.CheckID("recorded"))
+	keep(t, kept)
+}
 
+// TestHistoriesOfABundledLot makes a lot of which so many nodes start together
+// that it takes the news of them in bundles. The nodes' runs do nothing but wait.
+func TestHistoriesOfABundledLot(t *testing.T) {
+	t.Parallel()
+	const nodes = 12
+	s := newStack(t, lab.Options{Servers: 1, Lot: "bundled"})
+	waitingNodes(t, s, 100*time.Millisecond)
+	inputs := manyInputs(s, nodes)
+	for i := range inputs {
+		inputs[i].Sealed = run.Sealed{Config: "sealed", Talosconfig: "sealed"} // short: the history is kept
+	}
+	// The lot has news already when its nodes are asked to start, so that it
+	// gathers more, however fast Temporal and the worker are.
+	news := run.NodeState{Name: inputs[0].Node.Name, State: run.Running}
+	r, err := s.client.SignalWithStartWorkflow(t.Context(), run.LotID("bundled"), run.SignalNodeState, news,
+		client.StartWorkflowOptions{TaskQueue: run.TaskQueue}, run.WorkflowLot, run.LotInput{Lot: "bundled", Nodes: inputs}.Share())
+	require.NoError(t, err)
+	var status run.LotStatus
+	require.NoError(t, r.Get(t.Context(), &status))
+	require.Len(t, status.Nodes, nodes)
+	history := historyJSON(t, s.client, r.GetID())
+	require.True(t, bytes.Contains(history, []byte("EVENT_TYPE_MARKER_RECORDED")), "it has gathered news")
+	keep(t, map[string][]byte{"lot-bundled.json": history})
+}
+
+// keep writes histories for the replay tests, with -record.
+func keep(t *testing.T, kept map[string][]byte) {
+	t.Helper()
 	if !*record {
 		return
 	}

@@ -35,7 +35,7 @@ func TestVolumeWithoutADisk(t *testing.T) {
 	s.patch(&in, strings.Replace(longhorn(t), "1GiB", "3GiB", 1))
 	r := s.startNode(in)
 	status := s.waitFor(r.GetID(), run.Stuck, run.WaitSSH)
-	require.Contains(t, status.Problem.Message, "no disk of server lab-1 fits the user volume longhorn (!system_disk, at least 3221225472 bytes)")
+	require.Contains(t, status.Problem.Message, "no disk of server lab-1 fits the user volume longhorn (!system_disk, at least 3 GiB): LAB0001A, ")
 	require.Contains(t, status.Problem.Erased, "nothing")
 	s.abort(r.GetID())
 }

@@ -6,29 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/interrupt"
 	"github.com/ironlot/ironlot/internal/temporal"
+	"github.com/ironlot/ironlot/internal/worker"
 )
 
 func main() {
-	saveMemory()
+	worker.SaveMemory()
 	ctx, stop := interrupt.Context()
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(exitCode(err))
-	}
-}
-
-// saveMemory lets the garbage collector run when the heap has grown by half, not
-// by all, of what is alive: much of what a thousand nodes hold lives for long
-// (docs/benchmarks.md). GOGC says otherwise.
-func saveMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
 	}
 }
 

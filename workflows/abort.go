@@ -30,7 +30,7 @@ func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) 
 	if p.remoteJob && n.status.Facts.Rescue != nil {
 		if err := n.stopJob(free, p); err != nil {
 			problem.Message += "; the job on the machine could not be stopped and may still run"
-			problem.Left, problem.Tail = run.LeftUnknown, problemOf(p.name, err).Message
+			problem.Left, problem.Tail = run.LeftUnknown, problemOf(n.in.Node, p.name, err).Message
 		}
 	}
 	problem.Remedy = problem.Left.Remedy()
@@ -47,9 +47,9 @@ func (n *node) why() string {
 	case n.abort == nil:
 		return " by cancelling the workflow"
 	case n.abort.Reason != "":
-		return " by a person: " + n.abort.Reason
+		return " by " + run.Who(n.abort.By) + ": " + n.abort.Reason
 	default:
-		return " by a person"
+		return " by " + run.Who(n.abort.By)
 	}
 }
 

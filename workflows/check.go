@@ -57,9 +57,9 @@ func checkPart(ctx workflow.Context, i int, part run.Part, in run.LotInput) []ru
 	if err == nil {
 		return checks
 	}
-	problem := problemOf(run.Preflight, err)
-	problem.Erased = run.Facts{}.Erased(run.Preflight)
 	for _, n := range in.Nodes {
+		problem := problemOf(n.Node, run.Preflight, err)
+		problem.Erased = run.Facts{}.Erased(run.Preflight)
 		checks = append(checks, run.NodeCheck{Name: n.Node.Name, Problem: &problem})
 	}
 	return checks

@@ -106,11 +106,12 @@ func TestPauseAndResume(t *testing.T) {
 	counted(env, &now, &most) // an hour each
 	env.RegisterDelayedCallback(func() {
 		update(t, env, run.UpdateResume, run.ResumeRequest{}, "not paused")
-		update(t, env, run.UpdatePause, run.PauseRequest{Reason: "the image server is slow"}, "")
+		update(t, env, run.UpdatePause, run.PauseRequest{Reason: "the image server is slow", By: "ann@desk"}, "")
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "Rqqq", stateLetters(t, env))
 		require.Equal(t, "the image server is slow", queryLot(t, env).Held)
+		require.Equal(t, "paused by ann@desk: the image server is slow", queryLot(t, env).Paused.String())
 		env.SignalWorkflow(run.UpdateResume, run.ResumeRequest{})
 	}, 5*time.Hour)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(run.UpdatePause, run.PauseRequest{}) }, 5*time.Hour+time.Minute)
@@ -255,7 +256,7 @@ func TestANodeIsAbortedBeforeItStarts(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n0"}, "abort its run")
 		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n9"}, "has no node")
-		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n2", Reason: "sold"}, "")
+		update(t, env, run.UpdateAbort, run.AbortRequest{Node: "n2", Reason: "sold", By: "ann@desk"}, "")
 	}, time.Hour)
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "sqa", stateLetters(t, env))
@@ -264,5 +265,5 @@ func TestANodeIsAbortedBeforeItStarts(t *testing.T) {
 	env.ExecuteWorkflow(ProvisionLot, in)
 	status := lotResult(t, env)
 	require.Equal(t, run.Ready, status.Nodes[1].State)
-	require.Equal(t, "aborted by a person before it was started: sold", status.Nodes[2].Reason)
+	require.Equal(t, "aborted by ann@desk before it was started: sold", status.Nodes[2].Reason)
 }

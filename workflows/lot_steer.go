@@ -84,7 +84,7 @@ func (l *lot) checkPause(run.PauseRequest) error {
 }
 
 func (l *lot) pause(ctx workflow.Context, r run.PauseRequest) {
-	l.status.Paused = &run.Pause{Reason: cmp.Or(r.Reason, run.PausedByPerson), At: workflow.Now(ctx)}
+	l.status.Paused = &run.Pause{Reason: cmp.Or(r.Reason, run.PausedByPerson), By: r.By, At: workflow.Now(ctx)}
 	l.changed = true
 }
 
@@ -116,7 +116,7 @@ func (l *lot) checkAbort(r run.AbortRequest) error {
 
 // abort ends a node before it is started.
 func (l *lot) abort(_ workflow.Context, r run.AbortRequest) {
-	reason := "aborted by a person before it was started"
+	reason := "aborted by " + run.Who(r.By) + " before it was started"
 	if r.Reason != "" {
 		reason += ": " + r.Reason
 	}

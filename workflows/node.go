@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -98,7 +99,7 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	record := &n.status.Timeline[len(n.status.Timeline)-1]
 	record.Ended = workflow.Now(ctx)
 	if err != nil {
-		problem := problemOf(p.name, err)
+		problem := problemOf(n.in.Node, p.name, err)
 		record.Class, record.Error = problem.Class, problem.Message
 		if temporal.IsCanceledError(err) {
 			record.Error += n.why()
@@ -144,7 +145,7 @@ func (n *node) key(ctx workflow.Context, p run.Phase) string {
 // recover decides where a failed phase leads: back, by the table, or to a
 // person. It returns the phase to go on with, or that the run is aborted.
 func (n *node) recover(ctx workflow.Context, p phase, err error) (next run.Phase, aborted bool) {
-	problem := problemOf(p.name, err)
+	problem := problemOf(n.in.Node, p.name, err)
 	if problem.Class == string(fault.RescueLost) && p.rewind != "" {
 		if n.mayGoBack(p) {
 			n.status.Rewinds++
@@ -171,17 +172,9 @@ func (n *node) mayGoBack(p phase) bool {
 func (n *node) gaveUp(p phase) string {
 	if p.boots {
 		b := n.in.Node.Boot.OrDefault()
-		return fmt.Sprintf("gave up after %s and %s (stop and start): ", times(b.Reboots, "reboot"), times(b.PowerCycles, "power cycle"))
+		return fmt.Sprintf("gave up after %s and %s (stop and start): ", count.Of(b.Reboots, "reboot"), count.Of(b.PowerCycles, "power cycle"))
 	}
 	return fmt.Sprintf("gave up after going back %d times, the last time because ", maxRewinds)
-}
-
-// times counts something in words.
-func times(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // stick waits for a person.
@@ -211,7 +204,7 @@ func (n *node) finish(ctx workflow.Context, state run.State) (run.Status, error)
 
 // problemOf reads the class and the remedy from an activity's error. Errors
 // of Temporal itself (time-outs, lost workers) have used up their attempts.
-func problemOf(p run.Phase, err error) run.Problem {
+func problemOf(node run.Node, p run.Phase, err error) run.Problem {
 	problem := run.Problem{Phase: p, Class: string(fault.Transient)}
 	var app *temporal.ApplicationError
 	var timeout *temporal.TimeoutError
@@ -226,7 +219,7 @@ func problemOf(p run.Phase, err error) run.Problem {
 		}
 		var details run.ErrorDetails
 		if app.HasDetails() && app.Details(&details) == nil {
-			problem.Remedy, problem.Tail = details.Remedy, details.Tail
+			problem.Remedy, problem.Tail = run.Remedy(details.Remedy, node), details.Tail
 		}
 	case errors.As(err, &timeout):
 		problem.Message = fmt.Sprintf("no worker finished the phase %s in time (%s timeout)", p, timeout.TimeoutType())

@@ -179,7 +179,7 @@ func TestAbortCancelsThePhaseAndStopsTheJob(t *testing.T) {
 	var seen []run.Status
 	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
 		if info.ActivityType.Name == string(run.Write) {
-			env.UpdateWorkflow(run.UpdateAbort, "", accepted(t), run.AbortRequest{Reason: "wrong machine"})
+			env.UpdateWorkflow(run.UpdateAbort, "", accepted(t), run.AbortRequest{Reason: "wrong machine", By: "ann@desk"})
 		}
 		if info.ActivityType.Name == run.ActivityStopJob {
 			seen = append(seen, queryNode(t, env))
@@ -192,10 +192,10 @@ func TestAbortCancelsThePhaseAndStopsTheJob(t *testing.T) {
 	status := result(t, env)
 	require.Equal(t, run.Aborted, status.State)
 	require.False(t, status.Aborting)
-	require.Equal(t, "aborted in write by a person: wrong machine", status.Problem.Message)
+	require.Equal(t, "aborted in write by ann@desk: wrong machine", status.Problem.Message)
 	last := status.Timeline[len(status.Timeline)-1]
-	require.Equal(t, "Aborted: stopped by a person: wrong machine", outcome(last))
-	require.Contains(t, details(status), "| Aborted: stopped by a person: wrong machine |")
+	require.Equal(t, "Aborted: stopped by ann@desk: wrong machine", outcome(last))
+	require.Contains(t, details(status), "| Aborted: stopped by ann@desk: wrong machine |")
 	require.Contains(t, status.Problem.Erased, "are erased")
 	require.Equal(t, []string{s.inputs[run.Write][0].Key}, s.stopped)
 	require.NotContains(t, s.calls, run.SysrqReset)

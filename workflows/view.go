@@ -43,7 +43,7 @@ func details(s run.Status) string {
 	if p := s.Problem; p != nil {
 		fmt.Fprintf(&b, "**%s** (%s): %s\n\n", p.Phase, p.Class, p.Message)
 		if p.Remedy != "" {
-			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.RemedyFor(s.Node))
+			fmt.Fprintf(&b, "**What to do:** %s\n\n", p.Remedy)
 		}
 		if p.Left != "" {
 			fmt.Fprintf(&b, "**The server is left:** %s\n\n", p.Left)

@@ -16,7 +16,7 @@ func TestDetailsContradictNoRemedy(t *testing.T) {
 	require.Contains(t, details(s), "**What to do:** pull the disk\n\n")
 	require.Contains(t, details(s), "`starter retry rack-1 w-1` (with `--batch lot.yaml` after a correction in the lot file) or `starter abort rack-1 w-1`\n\n")
 
-	s.Problem.Remedy = "`starter retry LOT NODE --from stage`"
+	s.Problem.Remedy = run.Remedy("`starter retry LOT NODE --from stage`", s.Node)
 	require.Contains(t, details(s), "**What to do:** `starter retry rack-1 w-1 --from stage`\n\n")
 	require.NotContains(t, details(s), "`starter retry rack-1 w-1`")
 	require.Contains(t, details(s), "Or `starter abort rack-1 w-1`\n\n")

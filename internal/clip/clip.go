@@ -2,6 +2,7 @@
 package clip
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,8 +40,8 @@ func Start(s string, limit int) string {
 func Names(names []string) string {
 	const most = 20
 	names = slices.Sorted(slices.Values(names))
-	if len(names) > most {
-		names = append(names[:most], mark)
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

@@ -78,7 +78,7 @@ func TestStuckAndAborted(t *testing.T) {
 	require.Contains(t, r.Passes[0].Message, "live, configured member")
 	require.NotEmpty(t, r.Passes[0].Remedy)
 	require.Equal(t, "retry", r.Steers[0].What)
-	require.Equal(t, Steer{At: r.Steers[1].At, What: "abort", By: "20089@vm@", Text: "test"}, r.Steers[1])
+	require.Equal(t, Steer{At: r.Steers[1].At, What: "abort", By: "someone on vm", Text: "test"}, r.Steers[1])
 	require.Contains(t, r.Problem.Message, "aborted in preflight")
 }
 

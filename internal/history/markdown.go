@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -63,7 +64,7 @@ func (r *Report) markdown(b *strings.Builder) {
 	if p := r.Problem; p != nil {
 		fmt.Fprintf(b, "**%s (%s): %s**\n\n", p.Phase, p.Class, line(p.Message))
 		if p.Remedy != "" {
-			fmt.Fprintf(b, "What to do: %s\n\n", line(p.RemedyFor(r.Node)))
+			fmt.Fprintf(b, "What to do: %s\n\n", line(p.Remedy))
 		}
 		if p.Erased != "" {
 			fmt.Fprintf(b, "Erased: %s\n\n", p.Erased)
@@ -122,18 +123,14 @@ func (l Lot) simulated() bool { return len(l.Nodes) > 0 && l.Nodes[0].Node.Lab }
 
 // headline counts the nodes by state.
 func (l Lot) headline() string {
-	count := l.States()
+	states := l.States()
 	var parts []string
 	for _, s := range []run.State{run.Ready, run.Stuck, run.Aborted, run.Running} {
-		if count[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		if states[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", states[s], s))
 		}
 	}
-	nodes := "nodes"
-	if len(l.Nodes) == 1 {
-		nodes = "node"
-	}
-	return fmt.Sprintf("%d %s: %s.", len(l.Nodes), nodes, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s.", count.Of(len(l.Nodes), "node"), strings.Join(parts, ", "))
 }
 
 // title names the pass: the phase, and which time it is if not the first.

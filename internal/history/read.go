@@ -160,7 +160,7 @@ func (r *reader) failed(scheduled int64, at time.Time, f *failurepb.Failure) {
 		}
 		var details run.ErrorDetails
 		if decode(app.GetDetails(), &details) == nil {
-			p.Remedy, p.Log = details.Remedy, details.Tail
+			p.Remedy, p.Log = run.Remedy(details.Remedy, r.report.Node), details.Tail
 		}
 		return
 	}

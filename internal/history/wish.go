@@ -1,13 +1,15 @@
 package history
 
 import (
-	"fmt"
+	"cmp"
+	"strconv"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
 )
@@ -38,29 +40,40 @@ func wishOf(e *historypb.HistoryEvent) (Steer, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
-		s.What, s.By = r.GetInput().GetName(), r.GetMeta().GetIdentity()
+		s.What, s.By = r.GetInput().GetName(), asker(r.GetMeta().GetIdentity())
 		return s.with(r.GetInput().GetArgs())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
 		if a.GetExternalWorkflowExecution() != nil {
 			return s, false
 		}
-		s.What, s.By = a.GetSignalName(), a.GetIdentity()
+		s.What, s.By = a.GetSignalName(), asker(a.GetIdentity())
 		return s.with(a.GetInput())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
-		s.What, s.By, s.Text = "cancel", a.GetIdentity(), a.GetCause()
-		if lot := a.GetExternalWorkflowExecution(); lot != nil && s.Text == "" {
-			s.Text = "passed on by the workflow " + lot.GetWorkflowId()
+		s.What, s.By, s.Text = "cancel", asker(a.GetIdentity()), a.GetCause()
+		if lot := a.GetExternalWorkflowExecution(); lot != nil {
+			s.By, s.Text = "", cmp.Or(s.Text, "passed on by the workflow "+lot.GetWorkflowId())
 		}
 		return s, true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		s.What, s.By, s.Text = "terminate", a.GetIdentity(), a.GetReason()
+		s.What, s.By, s.Text = "terminate", asker(a.GetIdentity()), a.GetReason()
 		return s, true
 	default:
 		return s, false
 	}
+}
+
+// asker is who asked, for people, by the identity that Temporal was told. A
+// client that says nothing of itself is told as PROCESS@HOST, which names nobody.
+func asker(identity string) string {
+	process, host, _ := strings.Cut(identity, "@")
+	if _, err := strconv.Atoi(process); err != nil {
+		return identity
+	}
+	host, _, _ = strings.Cut(host, "@") // the SDK adds a task queue, or none
+	return strings.TrimSuffix("someone on "+host, " on ")
 }
 
 // with adds what a wish says, in words. Its name tells whether it is one.
@@ -71,11 +84,11 @@ func (s Steer) with(args *commonpb.Payloads) (Steer, bool) {
 	case run.UpdateAbort:
 		var in run.AbortRequest
 		_ = decode(args, &in)
-		s.Text = said(in.Node, in.Reason)
+		s.By, s.Text = cmp.Or(in.By, s.By), said(in.Node, in.Reason)
 	case run.UpdatePause:
 		var in run.PauseRequest
 		_ = decode(args, &in)
-		s.Text = in.Reason
+		s.By, s.Text = cmp.Or(in.By, s.By), in.Reason
 	case run.UpdateResume:
 		var in run.ResumeRequest
 		_ = decode(args, &in)
@@ -87,7 +100,7 @@ func (s Steer) with(args *commonpb.Payloads) (Steer, bool) {
 		for _, n := range in.Whole() {
 			names = append(names, n.Node.Name)
 		}
-		s.Text = clipNames(names)
+		s.Text = clip.Names(names)
 	default:
 		return s, false
 	}
@@ -117,15 +130,6 @@ func said(what, why string) string {
 		return what + why
 	}
 	return what + ": " + why
-}
-
-// clipNames names nodes, not more than fit into a line.
-func clipNames(names []string) string {
-	const most = 20
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
 }
 
 // String tells the wish in one line, for people.

@@ -94,6 +94,25 @@ func TestEveryWishIsTold(t *testing.T) {
 	}, told)
 }
 
+// TestWhoAsked: a person, as far as a client has told one, and never the number
+// of a process.
+func TestWhoAsked(t *testing.T) {
+	t.Parallel()
+	for identity, want := range map[string]string{
+		"ann@desk": "ann@desk", "temporal-cli:ann@desk": "temporal-cli:ann@desk", "": "",
+		"32015@vm@": "someone on vm", "32015@vm@ironlot": "someone on vm", "32015@vm": "someone on vm", "32015@": "someone", "32015": "someone",
+	} {
+		e := updated(t, run.UpdateRetry, run.RetryRequest{})
+		e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetMeta().Identity = identity
+		s, ok := wishOf(e)
+		require.True(t, ok)
+		require.Equal(t, want, s.By, identity)
+	}
+	s, ok := wishOf(updated(t, run.UpdateAbort, run.AbortRequest{By: "bob@desk"}))
+	require.True(t, ok)
+	require.Equal(t, "bob@desk", s.By, "what the wish says itself counts")
+}
+
 // TestALotsPausesAreTold in every form of the report.
 func TestALotsPausesAreTold(t *testing.T) {
 	t.Parallel()
@@ -109,12 +128,12 @@ func TestALotsPausesAreTold(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Len(t, wishes, 4)
-	l := Lot{Name: "rack", Steers: wishes, Paused: &run.Pause{Reason: "lunch", At: noon()}, Nodes: []Report{*recorded(t, "ready.json")}}
+	l := Lot{Name: "rack", Steers: wishes, Paused: &run.Pause{Reason: "lunch", By: "ada@desk", At: noon()}, Nodes: []Report{*recorded(t, "ready.json")}}
 	var md, html bytes.Buffer
 	require.NoError(t, l.Markdown(&md))
 	require.NoError(t, l.HTML(&html))
 	for _, want := range []string{"pause: lunch (by ada@desk)", "resume: back (by ada@desk)", "add: n2 (by ada@desk)", "abort: n3: sold (by ada@desk)",
-		"The lot is paused by a person: lunch, since 2026-12-01 12:00:00", "2026-12-01 12:00:00"} {
+		"The lot is paused by ada@desk: lunch, since 2026-12-01 12:00:00", "2026-12-01 12:00:00"} {
 		require.Contains(t, md.String(), want)
 		require.Contains(t, html.String(), want)
 	}

@@ -56,7 +56,7 @@ func faultKinds() map[string]faultKind {
 			func(o *qemu.Options) { o.Faults.WriteErrorDisk, o.Faults.WriteErrorAt = 1, 5*layout.MiB }),
 		"slow-disk":        machine("disks write 5 MB/s", func(o *simulated.Options) { o.Faults.BytesPerSecond = 5e6 }),
 		"lying-discard":    machine("discarded blocks keep their content", func(o *simulated.Options) { o.Faults.LyingDiscard = true }),
-		"short-ram":        both("the machine has 4 MiB of RAM for the image", func(o *simulated.Options) { o.Faults.RAM = 4 * layout.MiB }, func(o *qemu.Options) { o.Faults.SHMSize = "4m" }),
+		"short-ram":        both("the machine has 72 MiB of RAM, 64 of which stay free: an image with less data fits", func(o *simulated.Options) { o.Faults.RAM = 72 * layout.MiB }, func(o *qemu.Options) { o.Faults.SHMSize = "72m" }),
 		"same-serial":      machine("both disks have one serial, size and no WWN: they cannot be told apart", sameSerial),
 		"never-joins":      talos("the node never reaches its cluster, as with a wrong VLAN", func(f *talosnode.Faults) { f.NeverJoins = true }),
 		"kubelet-crash":    talos("the kubelet crashes again and again", func(f *talosnode.Faults) { f.KubeletCrash = true }),

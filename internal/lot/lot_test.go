@@ -205,7 +205,7 @@ func TestOnlyNamesFewNodes(t *testing.T) {
 	require.NoError(t, err)
 	err = l.Only([]string{"nope"})
 	require.Equal(t, 20, strings.Count(err.Error(), "node-"))
-	require.True(t, strings.HasSuffix(err.Error(), ", …"), err)
+	require.True(t, strings.HasSuffix(err.Error(), ", and 20 more"), err)
 }
 
 func TestOnly(t *testing.T) {

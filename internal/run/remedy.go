@@ -2,15 +2,14 @@ package run
 
 import "strings"
 
-// retryCommand begins the commands in remedies. Who writes one does not know
-// of which node of which lot it will be read.
-const retryCommand = "starter retry LOT NODE"
+// Remedy is what to do, as an activity has told it, with the commands in it as
+// they are typed for a node: the agent does not know of which node of which lot
+// its remedy will be read. It is put in once, where a problem is made or read,
+// so that whoever shows a problem shows the same.
+func Remedy(told string, n Node) string {
+	return strings.NewReplacer(" LOT NODE", " "+n.Lot+" "+n.Name, "--node NODE", "--node "+n.Name, "starter add LOT ", "starter add "+n.Lot+" ").Replace(told)
+}
 
 // NamesRetry reports whether the remedy says itself how to let the run go on,
 // with flags that a plain retry lacks.
-func (p *Problem) NamesRetry() bool { return strings.Contains(p.Remedy, retryCommand) }
-
-// RemedyFor is the remedy with its commands as they are typed for a node.
-func (p *Problem) RemedyFor(n Node) string {
-	return strings.NewReplacer(" LOT NODE", " "+n.Lot+" "+n.Name, "--node NODE", "--node "+n.Name, "starter add LOT ", "starter add "+n.Lot+" ").Replace(p.Remedy)
-}
+func (p *Problem) NamesRetry() bool { return strings.Contains(p.Remedy, "starter retry ") }

@@ -21,9 +21,10 @@ func TestRemediesWithACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := Problem{Remedy: c.remedy}
-			require.Equal(t, c.want, p.RemedyFor(Node{Lot: "rack-1", Name: "w-1"}))
+			p := Problem{Remedy: Remedy(c.remedy, Node{Lot: "rack-1", Name: "w-1"})}
+			require.Equal(t, c.want, p.Remedy)
 			require.Equal(t, c.names, p.NamesRetry())
+			require.Equal(t, c.want, Remedy(p.Remedy, Node{Lot: "other", Name: "n"}), "once is enough")
 		})
 	}
 }

@@ -32,6 +32,7 @@ const SignalContinued = "lot-continued"
 // PauseRequest asks a lot to start no further node.
 type PauseRequest struct {
 	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"` // see Who
 }
 
 // ResumeRequest asks a paused lot to start nodes again.
@@ -43,6 +44,7 @@ type ResumeRequest struct {
 // on.
 type Pause struct {
 	Reason string    `json:"reason"`
+	By     string    `json:"by,omitempty"` // see Who
 	At     time.Time `json:"at"`
 	Itself bool      `json:"itself,omitempty"` // the lot did it, by its rollout
 }
@@ -56,9 +58,9 @@ func (p Pause) String() string {
 	case p.Itself:
 		return "paused by itself: " + p.Reason
 	case p.Reason == PausedByPerson:
-		return "paused by a person"
+		return "paused by " + Who(p.By)
 	default:
-		return "paused by a person: " + p.Reason
+		return "paused by " + Who(p.By) + ": " + p.Reason
 	}
 }
 
@@ -69,6 +71,7 @@ func (p Pause) String() string {
 type LotImage struct {
 	RawSHA256 string `json:"rawSha256"`
 	Node      string `json:"node"` // that staged it first
+	URL       string `json:"url,omitempty"`
 }
 
 // ImageKnown is the type of the application error that refuses UpdateImage;

@@ -92,6 +92,7 @@ type RetryRequest struct {
 // for a node that it has not started yet, which Node names.
 type AbortRequest struct {
 	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"` // see Who
 	Node   string `json:"node,omitempty"`
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	Address   string // host:port
 	Namespace string
 	Profile   string // of Temporal's configuration file
+	Identity  string // who asks, for histories; empty: the process
 	Logger    log.Logger
 	Lookup    envconfig.EnvLookup // nil: the process's environment
 }
@@ -75,7 +76,7 @@ func Resolve(o Options) (client.Options, error) {
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
 	}
-	options.Logger = o.Logger
+	options.Logger, options.Identity = o.Logger, o.Identity
 	if onThisComputer(options.HostPort) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}

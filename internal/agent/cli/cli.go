@@ -52,7 +52,7 @@ func classified(err error) error {
 	if _, ok := fault.As(err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fault.Operator("see agent --help", "%w", err)
+	return fault.Operator("see `agent --help`", "%w", err)
 }
 
 // app is one call of the agent.

@@ -18,6 +18,11 @@ var (
 	ErrTooLarge = errors.New("the raw image is too large")
 )
 
+// Another ends a remedy that names another image. The digest is a person's word:
+// without one the image must be that of the lot's first node, which this one is
+// not.
+const Another = "with its digest (`image.sha256`) in the lot file, and give that with `starter retry LOT NODE --batch LOT.YAML`"
+
 func notImage(format string, args ...any) error {
 	return problem(ErrNotImage, "set the image URL to a metal raw disk image (raw, or raw.zst, raw.xz, raw.gz)", format, args...)
 }

@@ -185,10 +185,10 @@ func Rule(r run.DiskChoice) string {
 		words = append(words, "smallest")
 	}
 	if r.MinSize > 0 {
-		words = append(words, "at least "+size.Text(r.MinSize))
+		words = append(words, "at least "+size.Bound(r.MinSize))
 	}
 	if r.MaxSize > 0 {
-		words = append(words, "at most "+size.Text(r.MaxSize))
+		words = append(words, "at most "+size.Bound(r.MaxSize))
 	}
 	if len(words) == 0 {
 		return "none"

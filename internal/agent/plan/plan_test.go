@@ -52,6 +52,7 @@ func TestChoose(t *testing.T) {
 		{"max size", run.DiskChoice{MaxSize: 500 * gb}, "A", true},
 		{"smallest is not unique", run.DiskChoice{Smallest: true, MinSize: 500 * gb}, "fits 2 disks", false},
 		{"size is not unique", run.DiskChoice{MinSize: 1}, "fits 3 disks", false},
+		{"too small for all", run.DiskChoice{MaxSize: 400 * gb}, "at most 400 GB (372.5 GiB)", false},
 		{"unknown", run.DiskChoice{Serial: "X"}, "A, MODEL, 447.0 GiB, now sda", false},
 		{"removable", run.DiskChoice{Serial: "STICK"}, "(removable)", false},
 		{"read-only", run.DiskChoice{Serial: "LOCKED"}, "(read-only)", false},

@@ -77,7 +77,7 @@ func (s *sparse) short(free uint64, next int64) error {
 }
 
 // moreRAM: a run stays with its server, so another server is another run.
-const moreRAM = "name a smaller image in the lot file and give it with `starter retry LOT NODE --batch LOT.YAML`; " +
+const moreRAM = "name a smaller image " + image.Another + "; " +
 	"for a server with more RAM `starter abort LOT NODE`, put that server in the node's place in the lot file, " +
 	"and when the lot has ended `starter provision --batch LOT.YAML --node NODE`, or before that under another node name `starter add LOT --batch LOT.YAML`"
 

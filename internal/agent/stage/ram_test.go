@@ -30,7 +30,7 @@ func TestRAMThatOthersFill(t *testing.T) {
 	_, err := newStager(h, run.Image{URL: url}, report.Discard{}).run(t.Context())
 	for _, part := range []string{
 		"the image does not fit in the rescue system's RAM: ", "0 MiB are free, and at least 6", " MiB are needed to go on, of which 64 MiB stay free for the rescue system itself; ",
-		"; name a smaller image in the lot file", "for a server with more RAM `starter abort LOT NODE`",
+		"; name a smaller image with its digest (`image.sha256`) in the lot file", "for a server with more RAM `starter abort LOT NODE`",
 	} {
 		if fault.ClassOf(err) != fault.NeedsOperator || err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q", err, part)

@@ -15,7 +15,7 @@ import (
 	"github.com/ironlot/ironlot/internal/run"
 )
 
-const stateRemedy = "use an image that was made by Talos's image factory, or `delivery: maintenance`"
+const stateRemedy = "name an image that was made by Talos's image factory " + image.Another + "; `delivery: maintenance` needs none, and is given the same way"
 
 // composed is the staged image with a STATE partition behind its last one, and
 // with a partition table that speaks of the whole disk. It is written, read

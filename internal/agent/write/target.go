@@ -9,6 +9,7 @@ import (
 
 	"github.com/ironlot/ironlot/internal/agent/api"
 	"github.com/ironlot/ironlot/internal/agent/host"
+	"github.com/ironlot/ironlot/internal/agent/image"
 	"github.com/ironlot/ironlot/internal/agent/plan"
 	"github.com/ironlot/ironlot/internal/fault"
 	"github.com/ironlot/ironlot/internal/run"
@@ -42,11 +43,11 @@ func refuse(d api.Disk, src *staged) error {
 	case d.Size < minDisk || d.Size < uint64(src.size):
 		return fault.Operator("it is too small: "+plan.AnotherDisk, "%s has %d bytes and the image needs %d", name, d.Size, max(src.size, minDisk))
 	case d.SectorSize != src.layout.SectorSize:
-		return fault.Operator("choose a disk, or an image, with the other's sector size",
+		return fault.Operator("name an image with the disk's sector size "+image.Another+"; or "+plan.AnotherDisk,
 			"%s has sectors of %d bytes and the image's partition table counts in sectors of %d bytes, so no firmware would find it there",
 			name, d.SectorSize, src.layout.SectorSize)
 	case src.size%int64(d.SectorSize) != 0:
-		return fault.Operator("use an image that was made for such disks", "%s has sectors of %d bytes and the image's %d bytes are no multiple of that", name, d.SectorSize, src.size)
+		return fault.Operator("name an image that was made for such disks "+image.Another, "%s has sectors of %d bytes and the image's %d bytes are no multiple of that", name, d.SectorSize, src.size)
 	}
 	return nil
 }

@@ -66,9 +66,9 @@ func old(s *show.Silence, now time.Time, width int) []string {
 
 // warn is a warning on as many lines as it takes.
 func warn(text string, width int) []string {
-	lines := strings.Split(ansi.Wordwrap(text, max(1, width), " "), "\n")
+	lines := show.Break(text, width)
 	for i, line := range lines {
-		lines[i] = warning().Render(ansi.Truncate(strings.TrimSpace(line), width, "…"))
+		lines[i] = warning().Render(ansi.Truncate(line, width, "…"))
 	}
 	return lines
 }
@@ -82,7 +82,7 @@ func summary(l track.Lot, now time.Time, width int) []string {
 		head += gap + warning().Render("SIMULATED")
 	}
 	if l.Failing != "" {
-		head += gap + warning().Render("its workflow fails, see starter status "+l.Name)
+		head += gap + warning().Render("its workflow fails, see `starter status "+l.Name+"`")
 	} else if l.NoWorker {
 		head += gap + warning().Render("no worker answers")
 	}

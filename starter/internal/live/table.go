@@ -17,7 +17,7 @@ const (
 	gap = "  "
 	// reasonLines is how many lines of its own a stuck node's reason may take
 	// when its row has no room for it.
-	reasonLines = 2
+	reasonLines = 3
 	leastWork   = 20 // cells of the last column
 )
 
@@ -158,12 +158,12 @@ func (t table) rows(n track.Node, now time.Time) []string {
 // reason breaks a long reason into lines below its node.
 func (t table) reason(text string) []string {
 	const indent = "  "
-	lines := strings.Split(ansi.Wordwrap(text, max(1, t.width-len(indent)), " "), "\n")
+	lines := show.Break(text, t.width-len(indent))
 	if len(lines) > reasonLines {
 		lines = append(lines[:reasonLines-1], strings.Join(lines[reasonLines-1:], " "))
 	}
 	for i, line := range lines {
-		lines[i] = indent + ansi.Truncate(strings.TrimSpace(line), max(1, t.width-len(indent)), "…")
+		lines[i] = indent + ansi.Truncate(line, max(1, t.width-len(indent)), "…")
 	}
 	return lines
 }

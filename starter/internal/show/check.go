@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/size"
@@ -15,7 +16,7 @@ func Checking(lot string, c track.Checking) string {
 	if c.Waits {
 		return fmt.Sprintf("the check of lot %s waits for a worker: if none runs, start one, or `starter up`", lot)
 	}
-	return fmt.Sprintf("checking lot %s: %d of %s", lot, c.Done, Servers(c.Total))
+	return fmt.Sprintf("checking lot %s: %d of %s", lot, c.Done, count.Of(c.Total, "server"))
 }
 
 // Check tells what a dry run found out about each node of a lot.

@@ -11,16 +11,14 @@ import (
 // changes.
 type Events struct {
 	Encode func(any) error
-	seen   map[string]string
-	silent bool
+	memory
 }
 
 // Silent implements Watcher.
 func (v *Events) Silent(s Silence, now time.Time) error {
-	if v.silent {
+	if !v.silence(true) {
 		return nil
 	}
-	v.silent = true
 	return v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: s.Lot, Reason: s.Why(), Since: s.Since.UTC()})
 }
 
@@ -48,19 +46,18 @@ type Event struct {
 
 // Show implements Watcher.
 func (v *Events) Show(l track.Lot, now time.Time) error {
-	if v.silent {
-		v.silent = false
+	if v.silence(false) {
 		if err := v.Encode(Event{Event: eventTemporal, Time: now.UTC(), Lot: l.Name, Simulated: l.Lab}); err != nil {
 			return err
 		}
 	}
-	if turned(&v.seen, l) {
+	if v.turned(l) {
 		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Paused: l.Paused, Simulated: l.Lab}); err != nil {
 			return err
 		}
 	}
 	for _, n := range l.Nodes {
-		if !changed(&v.seen, n) {
+		if !v.changed(n) {
 			continue
 		}
 		event := Event{
@@ -127,7 +124,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 				r.Phases[p.Phase] += p.Ended.Sub(p.Started).Seconds()
 			}
 			if s.Problem != nil {
-				r.Remedy = s.Problem.RemedyFor(n.Node)
+				r.Remedy = s.Problem.Remedy
 			}
 		}
 		result.Nodes = append(result.Nodes, r)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/size"
@@ -19,7 +20,7 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 	if l.Lab {
 		b.WriteString(Simulated + "\n\n")
 	}
-	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, Servers(len(l.Nodes)), l.Nodes[0].Run.Zone)
+	fmt.Fprintf(&b, "Lot %s: %s in %s to become Talos nodes. What is ERASED:\n\n", l.Name, count.Of(len(l.Nodes), "server"), l.Nodes[0].Run.Zone)
 	rows := [][]string{{"NODE", "SERVER", "SERVER ID", "SYSTEM DISK", "OTHERS"}}
 	some := false
 	for _, n := range l.Nodes {
@@ -53,22 +54,6 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 	return b.String()
 }
 
-// Servers counts servers in words.
-func Servers(n int) string {
-	if n == 1 {
-		return "1 server"
-	}
-	return fmt.Sprintf("%d servers", n)
-}
-
-// Nodes counts nodes in words.
-func Nodes(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
-}
-
 // Choice says a disk rule in words.
 func Choice(c run.DiskChoice) string {
 	var parts []string
@@ -85,10 +70,10 @@ func Choice(c run.DiskChoice) string {
 		parts = append(parts, "the only one")
 	}
 	if c.MinSize > 0 {
-		parts = append(parts, "of "+size.Text(c.MinSize)+" or more")
+		parts = append(parts, "of "+size.Bound(c.MinSize)+" or more")
 	}
 	if c.MaxSize > 0 {
-		parts = append(parts, "of "+size.Text(c.MaxSize)+" or less")
+		parts = append(parts, "of "+size.Bound(c.MaxSize)+" or less")
 	}
 	return Clean(strings.Join(parts, " "))
 }

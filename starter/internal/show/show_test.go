@@ -161,8 +161,8 @@ func TestResults(t *testing.T) {
 d is stuck in disk-prep: two disks are alike
   what to do: name a serial
   erased: nothing.
-  then: starter retry rack-1 d, with --batch LOT.YAML when you have corrected the lot file
-  or: starter abort rack-1 d
+  then: `+"`starter retry rack-1 d`, with `--batch LOT.YAML`"+` when you have corrected the lot file
+  or: `+"`starter abort rack-1 d`"+`
 
 e is refused: another run holds it
 `, Stops(fleet()))
@@ -229,6 +229,30 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, "\nd is stuck in\n    disk-prep: two\n    disks are alike\n  what to do:\n      name a serial\n", Wrap(text, 20))
 }
 
+// TestWhatIsCopiedStaysWhole at every width: commands, paths, IDs, addresses.
+func TestWhatIsCopiedStaysWhole(t *testing.T) {
+	t.Parallel()
+	whole := []string{
+		"/home/me/rack-1/lot-of-a-long-name.yaml", "provision/scaleway/68bd0fe3-a9ee-4270-8df2-47917b46d829", "https://factory.talos.dev/image/3765-79/v1.13.8/metal-amd64.raw.zst",
+		"`starter retry rack-1 w-1 --batch lot.yaml --another-disk`,", "(`--batch LOT.YAML`)",
+	}
+	text := "  what to do: in the file " + strings.Join(whole, " it's so ") + " and the end: it's 5` or so\n"
+	for width := 1; width < 200; width++ {
+		wrapped := Wrap(text, width)
+		for _, w := range whole {
+			require.Contains(t, wrapped, w, width)
+		}
+		require.Equal(t, strings.Fields(text), strings.Fields(wrapped), "nothing is lost")
+		for line := range strings.Lines(wrapped) {
+			if strings.Contains(strings.TrimSpace(line), " ") && !strings.Contains(line, "`") {
+				require.LessOrEqual(t, len(line)-1, width)
+			}
+		}
+	}
+	require.Equal(t, "a  b\n    c\n", Wrap("a  b c\n", 8), "columns stay columns")
+	require.Equal(t, "\n", Wrap("\n", 8))
+}
+
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{"0.0s": -time.Second, "59.9s": 59900 * time.Millisecond, "1m00s": time.Minute, "1h02m": 62 * time.Minute} {
@@ -239,11 +263,11 @@ func TestUnits(t *testing.T) {
 	}
 	require.Equal(t, "wait, waits for etcd; kubelet", Progress(&run.Progress{Step: "wait", Unmet: []string{"etcd", "kubelet"}}))
 	for want, c := range map[string]run.DiskChoice{
-		"serial S1":                         {Serial: "S1"},
-		"the smallest of 372.5 GiB or more": {Smallest: true, MinSize: 400e9},
-		"the only one of 1.8 TiB or less":   {MaxSize: 2e12},
-		"WWN 0x5000":                        {WWN: "0x5000"},
-		"by-id ata-X":                       {ByID: "ata-X"},
+		"serial S1": {Serial: "S1"},
+		"the smallest of 400 GB (372.5 GiB) or more": {Smallest: true, MinSize: 400e9},
+		"the only one of 2 TB (1.8 TiB) or less":     {MaxSize: 2e12},
+		"WWN 0x5000":                                 {WWN: "0x5000"},
+		"by-id ata-X":                                {ByID: "ata-X"},
 	} {
 		require.Equal(t, want, Choice(c))
 	}

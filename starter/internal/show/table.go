@@ -185,7 +185,7 @@ func Stops(l track.Lot) string {
 		if n.Status != nil && n.Status.Problem != nil {
 			p := n.Status.Problem
 			if p.Remedy != "" {
-				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.RemedyFor(n.Node)))
+				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.Remedy))
 			}
 			if p.Erased != "" {
 				fmt.Fprintf(&b, "  erased: %s\n", Clean(p.Erased))
@@ -193,9 +193,9 @@ func Stops(l track.Lot) string {
 		}
 		if n.State == run.Stuck {
 			if !namesRetry(n) {
-				fmt.Fprintf(&b, "  then: starter retry %s %s, with --batch LOT.YAML when you have corrected the lot file\n", l.Name, n.Node.Name)
+				fmt.Fprintf(&b, "  then: `starter retry %s %s`, with `--batch LOT.YAML` when you have corrected the lot file\n", l.Name, n.Node.Name)
 			}
-			fmt.Fprintf(&b, "  or: starter abort %s %s\n", l.Name, n.Node.Name)
+			fmt.Fprintf(&b, "  or: `starter abort %s %s`\n", l.Name, n.Node.Name)
 		}
 	}
 	return b.String()

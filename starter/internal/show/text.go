@@ -10,8 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/size"
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -115,29 +113,6 @@ func Printable(s string) string {
 		}
 		return ' '
 	}, s)
-}
-
-// Wrap breaks lines that are wider than width between words, and indents what
-// follows; 0 is without end.
-func Wrap(text string, width int) string {
-	if width <= 0 {
-		return text
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		body := strings.TrimLeft(line, " ")
-		first := strings.Repeat(" ", len(line)-len(body))
-		rest := first + "    "
-		for i, part := range strings.Split(ansi.Wrap(strings.TrimSuffix(body, "\n"), max(1, width-len(rest)), ""), "\n") {
-			if i == 0 {
-				b.WriteString(first)
-			} else {
-				b.WriteString(rest)
-			}
-			b.WriteString(strings.TrimSpace(part) + "\n")
-		}
-	}
-	return b.String()
 }
 
 // clip cuts a line to a width in letters; 0 is without end.

@@ -24,17 +24,15 @@ type Watcher interface {
 
 // Plain writes a line whenever a node's state or phase changes.
 type Plain struct {
-	Out    io.Writer
-	seen   map[string]string
-	silent bool
+	Out io.Writer
+	memory
 }
 
 // Silent implements Watcher.
 func (v *Plain) Silent(s Silence, now time.Time) error {
-	if v.silent {
+	if !v.silence(true) {
 		return nil
 	}
-	v.silent = true
 	text := s.Text(now)
 	if more := s.More(); more != "" {
 		text += ": " + more
@@ -50,13 +48,12 @@ func (v *Plain) line(now time.Time, text string) error {
 
 // Show implements Watcher.
 func (v *Plain) Show(l track.Lot, now time.Time) error {
-	if v.silent {
-		v.silent = false
+	if v.silence(false) {
 		if err := v.line(now, fmt.Sprintf("Temporal answers again: lot %s is followed on", l.Name)); err != nil {
 			return err
 		}
 	}
-	if turned(&v.seen, l) {
+	if v.turned(l) {
 		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
 		if l.Failing == "" && l.Paused != nil {
 			text = Clean(l.Paused.String())
@@ -70,7 +67,7 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 		name = max(name, len(n.Node.Name))
 	}
 	for _, n := range l.Nodes {
-		if !changed(&v.seen, n) {
+		if !v.changed(n) {
 			continue
 		}
 		text := fmt.Sprintf("%s  %-*s  %-7s  %-*s  %s", now.UTC().Format(time.RFC3339), name, n.Node.Name, n.State, len(run.RebootRescue), n.Phase, Doing(n))
@@ -88,9 +85,22 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 // Close implements Watcher.
 func (v *Plain) Close() error { return nil }
 
+// memory is what was told of a lot, so that only news is told.
+type memory struct {
+	seen   map[string]string
+	silent bool
+}
+
+// silence notes whether Temporal is silent, and reports whether that is new.
+func (m *memory) silence(is bool) bool {
+	was := m.silent
+	m.silent = is
+	return is != was
+}
+
 // turned reports whether the lot's workflow has begun or ceased to fail, or was
 // paused or resumed, since it was seen last.
-func turned(seen *map[string]string, l track.Lot) bool {
+func (m *memory) turned(l track.Lot) bool {
 	is := ""
 	if l.Failing != "" {
 		is = "failing"
@@ -98,26 +108,26 @@ func turned(seen *map[string]string, l track.Lot) bool {
 	if l.Paused != nil {
 		is += " " + l.Paused.String()
 	}
-	return differs(seen, "", is) // no node's name is empty
+	return m.differs("", is) // no node's name is empty
 }
 
 // changed reports whether a node is not where it was when it was seen last.
-func changed(seen *map[string]string, n track.Node) bool {
+func (m *memory) changed(n track.Node) bool {
 	step := ""
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
+	return m.differs(n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
 }
 
 // differs notes what is seen of somebody, and reports whether it is new.
-func differs(seen *map[string]string, name, is string) bool {
-	if (*seen)[name] == is {
+func (m *memory) differs(name, is string) bool {
+	if m.seen[name] == is {
 		return false
 	}
-	if *seen == nil {
-		*seen = map[string]string{}
+	if m.seen == nil {
+		m.seen = map[string]string{}
 	}
-	(*seen)[name] = is
+	m.seen[name] = is
 	return true
 }

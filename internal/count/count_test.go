@@ -1,0 +1,16 @@
+package count_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/count"
+)
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0 nodes", 1: "1 node", 2: "2 nodes"} {
+		require.Equal(t, want, count.Of(n, "node"))
+	}
+}
