@@ -69,6 +69,14 @@ func Nodes(n int) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
+// Are counts nodes as the subject of a sentence: "1 node is", "2 nodes are".
+func Are(n int) string {
+	if n == 1 {
+		return "1 node is"
+	}
+	return fmt.Sprintf("%d nodes are", n)
+}
+
 // Choice says a disk rule in words.
 func Choice(c run.DiskChoice) string {
 	var parts []string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,10 +58,7 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	if turned(&v.seen, l) {
-		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
-		if l.Failing == "" && l.Paused != nil {
-			text = Clean(l.Paused.String())
-		}
+		text := cmp.Or(Clean(l.Failing), queueText(l), "it goes on")
 		if err := v.line(now, fmt.Sprintf("lot %s: %s", l.Name, text)); err != nil {
 			return err
 		}
@@ -88,17 +86,37 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 // Close implements Watcher.
 func (v *Plain) Close() error { return nil }
 
-// turned reports whether the lot's workflow has begun or ceased to fail, or was
-// paused or resumed, since it was seen last.
+// turned reports whether the lot's workflow has begun or ceased to fail, was
+// paused or resumed, or holds nodes for another cause than when it was seen last.
+// That there is a place for the next node passes within a moment, and is no news.
 func turned(seen *map[string]string, l track.Lot) bool {
-	is := ""
+	var is []string
 	if l.Failing != "" {
-		is = "failing"
+		is = append(is, "failing")
 	}
 	if l.Paused != nil {
-		is += " " + l.Paused.String()
+		is = append(is, l.Paused.String())
 	}
-	return differs(seen, "", is) // no node's name is empty
+	for _, w := range l.Waits {
+		is = append(is, string(w.Cause)+w.Remedy)
+	}
+	if len(is) == 0 && slices.ContainsFunc(l.Nodes, func(n track.Node) bool { return n.State == run.Queued }) && !strings.Contains((*seen)[lotItself], "failing") {
+		return false
+	}
+	return differs(seen, lotItself, strings.Join(is, "\n"))
+}
+
+// lotItself stands for the lot among the names of its nodes, none of which is
+// empty.
+const lotItself = ""
+
+// queueText is why the lot starts no further node, or not yet, on one line.
+func queueText(l track.Lot) string {
+	var all []string
+	for _, line := range Queue(l) {
+		all = append(all, line.Text)
+	}
+	return strings.TrimPrefix(strings.Join(all, ". "), theLotIs)
 }
 
 // changed reports whether a node is not where it was when it was seen last.
@@ -107,7 +125,7 @@ func changed(seen *map[string]string, n track.Node) bool {
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
+	return differs(seen, n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, n.Newer != nil, step))
 }
 
 // differs notes what is seen of somebody, and reports whether it is new.
