@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -53,24 +52,24 @@ func inventoryRows(items []track.Item, wide bool) [][]string {
 
 // newerRuns says of each server with a newer run whose that is.
 func newerRuns(items []track.Item) string {
-	var b strings.Builder
+	var all []string
 	for _, i := range items {
 		if i.Newer != nil {
-			fmt.Fprintf(&b, "\n%s%s what is listed may hold no longer: %s\n", i.Node, mark, Newer(*i.Newer))
+			all = append(all, fmt.Sprintf("%s%s what is listed may hold no longer: %s", i.Node, mark, Newer(*i.Newer)))
 		}
 	}
-	return b.String()
+	return paragraphs(all)
 }
 
 // Elsewhere says of servers that a lot has made Ready, and that are not listed
 // for it, which lot has installed them since.
 func Elsewhere(lot string, items []track.Item) string {
-	var b strings.Builder
+	var all []string
 	for _, i := range items {
-		fmt.Fprintf(&b, "\nserver %s was a node of lot %s, and lot %s has installed it anew as %s, Ready on %s; see `starter inventory %s`\n",
-			Clean(i.Server), lot, i.Lot, i.Node, i.Ready.UTC().Format(time.DateTime), i.Lot)
+		all = append(all, fmt.Sprintf("server %s was a node of lot %s, and lot %s has installed it anew as %s, Ready on %s; see `starter inventory %s`",
+			Clean(i.Server), lot, i.Lot, i.Node, i.Ready.UTC().Format(time.DateTime), i.Lot))
 	}
-	return b.String()
+	return paragraphs(all)
 }
 
 // without leaves out the column of a title.

@@ -39,11 +39,26 @@ func Newer(r track.NewerRun) string {
 // TakenOver says of each Ready node that another lot has its server, or had it
 // since; empty: none has. Stops tells it of the others.
 func TakenOver(l track.Lot) string {
-	var b strings.Builder
+	var all []string
 	for _, n := range l.Nodes {
 		if n.Newer != nil && n.State == run.Ready {
-			fmt.Fprintf(&b, "\n%s became Ready in this lot, and that may hold no longer: %s\n", n.Node.Name, Newer(*n.Newer))
+			all = append(all, fmt.Sprintf("%s became Ready in this lot, and that may hold no longer: %s", n.Node.Name, Newer(*n.Newer)))
 		}
+	}
+	return paragraphs(all)
+}
+
+// mostTold is how many nodes are told of one by one.
+const mostTold = 20
+
+// paragraphs sets sentences apart from each other, not more than are read.
+func paragraphs(all []string) string {
+	var b strings.Builder
+	for _, text := range all[:min(len(all), mostTold)] {
+		b.WriteString("\n" + text + "\n")
+	}
+	if more := len(all) - mostTold; more > 0 {
+		fmt.Fprintf(&b, "\nand so it is with %d more\n", more)
 	}
 	return b.String()
 }

@@ -86,3 +86,16 @@ rack-1-worker-1 * what is listed may hold no longer: lot rack-2 has its
 	require.NotContains(t, Inventory(items, false, 200), "may hold no longer", "the column says it")
 	require.Contains(t, Elsewhere("rack-0", items[1:]), "server metal-b was a node of lot rack-0, and lot rack-1 has installed it anew as rack-1-worker-2")
 }
+
+// TestManyNodesAreNotToldOneByOne: a sentence for each of a thousand is read by
+// nobody.
+func TestManyNodesAreNotToldOneByOne(t *testing.T) {
+	t.Parallel()
+	var l track.Lot
+	for range 1000 {
+		l.Nodes = append(l.Nodes, track.Node{State: run.Ready, Newer: newerRun(run.Ready, run.WaitReady)})
+	}
+	text := TakenOver(l)
+	require.Equal(t, mostTold, strings.Count(text, "became Ready"))
+	require.Contains(t, text, "\nand so it is with 980 more\n")
+}

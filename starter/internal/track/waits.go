@@ -3,6 +3,7 @@ package track
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/run"
@@ -72,16 +73,20 @@ func (l *Lot) wait(s run.LotStatus) {
 	}
 }
 
+// longReady is how long a control plane waits to be Ready before somebody should
+// think of its cluster.
+const longReady = 3 * time.Minute
+
 // unbootstrapped is what to do when the control planes that are waited for may
-// themselves wait for the cluster: they have come to their last phase, none of
-// the lot is Ready, and none bootstraps it. Empty: it is not so.
+// themselves wait for the cluster: they have been in their last phase for long,
+// none of the lot is Ready, and none bootstraps it. Empty: it is not so.
 func (l *Lot) unbootstrapped(names []string) string {
 	var last []string
 	for _, n := range l.Nodes {
 		switch {
 		case n.Node.Bootstrap, n.Node.ControlPlane && n.State == run.Ready:
 			return ""
-		case n.Phase == run.WaitReady && slices.Contains(names, n.Node.Name):
+		case n.Phase == run.WaitReady && n.Status != nil && time.Since(n.Status.Since) > longReady && slices.Contains(names, n.Node.Name):
 			last = append(last, n.Node.Name)
 		}
 	}

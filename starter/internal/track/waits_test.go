@@ -2,6 +2,7 @@ package track
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,7 +49,8 @@ func TestClusterThatNobodyBootstraps(t *testing.T) {
 	}
 	lot := func(change func(*Lot)) *Lot {
 		l := &Lot{Name: "l", Nodes: []Node{
-			{Node: run.Node{Name: "cp-1", ControlPlane: true}, State: run.Running, Phase: run.WaitReady},
+			{Node: run.Node{Name: "cp-1", ControlPlane: true}, State: run.Running, Phase: run.WaitReady,
+				Status: &run.Status{Since: time.Now().Add(-time.Hour)}},
 			{Node: run.Node{Name: "cp-2", ControlPlane: true}, State: run.Running, Phase: run.Stage},
 			{Node: run.Node{Name: "w-1"}, State: run.Queued},
 		}}
@@ -63,6 +65,8 @@ func TestClusterThatNobodyBootstraps(t *testing.T) {
 	for name, change := range map[string]func(*Lot){
 		"it is bootstrapped by the lot": func(l *Lot) { l.Nodes[1].Node.Bootstrap = true },
 		"one is Ready":                  func(l *Lot) { l.Nodes[1].State = run.Ready },
+		"it has just begun":             func(l *Lot) { l.Nodes[0].Status.Since = time.Now() },
+		"nobody told since when":        func(l *Lot) { l.Nodes[0].Status = nil },
 		"they have not come so far":     func(l *Lot) { l.Nodes[0].Phase = run.Write },
 	} {
 		require.Empty(t, lot(change).Waits[0].Remedy, name)
