@@ -91,17 +91,33 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complain writes an error that has not been said yet. Mistakes of a file
-// begin with their place, as editors like it.
+// complain writes an error that has not been said yet, each of several on a line
+// of its own. Mistakes of a file begin with their place, as editors like it; its
+// warnings follow.
 func (a *app) complain(err error) {
-	var said *exitError
-	var problems lot.Problems
-	switch {
-	case err == nil, errors.As(err, &said) && said.err == nil:
-	case errors.As(err, &problems):
-		a.tell(err.Error())
-	default:
-		a.tell("starter: " + err.Error())
+	var file *mistaken
+	if errors.As(err, &file) {
+		a.complain(file.err)
+		a.warn(file.warnings)
+		return
+	}
+	for _, err := range fault.Each(err) {
+		var said *exitError
+		var problems lot.Problems
+		switch {
+		case errors.As(err, &said) && said.err == nil:
+		case errors.As(err, &problems):
+			a.tell(err.Error())
+		default:
+			a.tell("starter: " + err.Error())
+		}
+	}
+}
+
+// warn says what a person should know of a lot file.
+func (a *app) warn(warnings []string) {
+	for _, w := range warnings {
+		a.tell("warning: " + w)
 	}
 }
 

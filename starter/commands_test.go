@@ -34,6 +34,7 @@ func TestCommands(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
 	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("lots on the same servers", func(t *testing.T) { t.Parallel(); testSameServers(t, c) })
+	t.Run("lots at once", func(t *testing.T) { t.Parallel(); testLotsAtOnce(t, c, s) })
 	t.Run("asking", func(t *testing.T) { t.Parallel(); testAsking(t, c) })
 	t.Run("more erased", func(t *testing.T) { t.Parallel(); testMoreErased(t, c, s) })
 	t.Run("one remedy", func(t *testing.T) { t.Parallel(); testRemedy(t, c) })
@@ -137,8 +138,8 @@ func testStuck(t *testing.T, c *cluster, s *script) {
 	// And so is the same lot again.
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("provision", "--batch", path, "-y"))
-	require.Contains(t, k.err.String(), "lot stuck is at work already, and 1 of its 3 nodes are stuck: node-2")
-	require.Contains(t, k.err.String(), "starter retry stuck --stuck")
+	require.Equal(t, "starter: lot stuck is at work already, and of its 3 nodes 1 is stuck: node-2 in write (the disk S1 reads back other bytes at offset 512); "+
+		"`starter status stuck` says what to do, and then `starter retry stuck node-2`, with --batch LOT.YAML when you have corrected the lot file\n", k.err.String())
 
 	for _, refused := range [][]string{
 		{"retry", "stuck", "node-2", "--from", "format"},

@@ -139,6 +139,7 @@ func (a *app) result(l track.Lot, address string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
 	b.WriteString(show.Wrap(show.Stops(l), a.width()))
+	b.WriteString(show.Wrap(show.TakenOver(l), a.width()))
 	b.WriteString(show.Wrap(show.Waits(l), a.width()))
 	if l.Lab {
 		b.WriteString(show.Simulated + "\n")

@@ -22,8 +22,10 @@ func (a *app) lotsCommand() *cobra.Command {
 		Use:   "lots",
 		Short: "List the lots: how many nodes are in which state",
 		Long: `Lists the lots that Temporal remembers, the newest first: how each stands, how
-many of its nodes are in which state, and why the first stuck one is stuck. A
-lot that was started again is listed once for each time. It needs no worker.`,
+many of its nodes are in which state, why the first stuck one is stuck and, where
+a worker answers, why others wait. A state with a * may hold no longer: a run of
+another lot has, or had, servers of the lot since. A lot that was started again
+is listed once for each time. It needs no worker.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())

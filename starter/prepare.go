@@ -68,18 +68,25 @@ func (a *app) agree(ctx context.Context, c client.Client, p *prepared, yes bool)
 	return a.confirm(ctx, p.lot, ready, p.warnings, yes)
 }
 
-// load reads, checks and renders a lot, or the named nodes of it.
+// load reads, checks and renders a lot, or the named nodes of it. With an error
+// there are the warnings alone.
 func (a *app) load(ctx context.Context, path string, nodes []string) (*lot.Lot, *lot.Rendered, error) {
-	l, err := lot.Load(path)
-	if err == nil && len(nodes) > 0 {
-		err = l.Only(nodes)
-	}
+	l, rendered, err := lot.Check(ctx, path, nodes)
 	if err != nil {
-		return nil, nil, err
+		err = &mistaken{err, rendered.Warnings}
 	}
-	rendered, err := l.Render(ctx)
 	return l, rendered, err
 }
+
+// mistaken is what is wrong with a lot file, and what else is to be said of it.
+type mistaken struct {
+	err      error
+	warnings []string
+}
+
+func (m *mistaken) Error() string { return m.err.Error() }
+
+func (m *mistaken) Unwrap() error { return m.err }
 
 // input seals the configs and makes the workflow's input.
 func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {

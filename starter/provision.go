@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/temporal"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/show"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -87,7 +90,7 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address)
 }
 
-// atRest refuses a lot that is at work, and offers what is stuck in it.
+// atRest refuses a lot that is at work, and says how what is stuck in it goes on.
 func atRest(ctx context.Context, c client.Client, name string) error {
 	l, err := track.New(c, name).Look(ctx)
 	if none := new(track.NotFoundError); errors.As(err, &none) {
@@ -96,12 +99,42 @@ func atRest(ctx context.Context, c client.Client, name string) error {
 	if err != nil || !l.Open {
 		return err
 	}
-	if stuck := l.Stuck(); len(stuck) > 0 {
-		return refuse(fmt.Sprintf("let them go on with `starter retry %[1]s --stuck`, with --batch LOT.YAML when you have corrected the lot file", name),
-			"lot %s is at work already, and %d of its %d nodes are stuck: %s", name, len(stuck), len(l.Nodes), names(stuck))
+	return atWorkAlready(l)
+}
+
+// fewStuck is how many stuck nodes a sentence tells of one by one.
+const fewStuck = 3
+
+// atWorkAlready refuses to start a lot again that is at work: what is stuck in it
+// is named, each with where and why as long as they are few.
+func atWorkAlready(l track.Lot) error {
+	stuck := l.Stuck()
+	var why, retries []string
+	for _, n := range stuck[:min(len(stuck), fewStuck)] {
+		why = append(why, fmt.Sprintf("%s in %s (%s)", n.Node.Name, n.Phase, clip.End(show.Clean(n.Reason), maxReason)))
+		retries = append(retries, fmt.Sprintf("`starter retry %s %s`", l.Name, n.Node.Name))
 	}
-	return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", name),
-		"lot %s is at work already (workflow %s, run %s)", name, run.LotID(name), l.RunID)
+	switch {
+	case len(stuck) == 0:
+		return refuse(fmt.Sprintf("look at it with `starter status %[1]s`, add nodes with `starter add %[1]s --batch LOT.YAML`, or give this lot another name", l.Name),
+			"lot %s is at work already (workflow %s, run %s), and none of its nodes is stuck", l.Name, run.LotID(l.Name), l.RunID)
+	case len(stuck) > fewStuck:
+		return refuse(fmt.Sprintf("`starter status %[1]s` says of each what to do, and `starter retry %[1]s --stuck` lets these %[2]d go on", l.Name, len(stuck)),
+			"lot %s is at work already, and %d of its %d nodes are stuck: %s", l.Name, len(stuck), len(l.Nodes), names(stuck))
+	default:
+		return refuse(fmt.Sprintf("`starter status %s` says what to do, and then %s, with --batch LOT.YAML when you have corrected the lot file", l.Name, strings.Join(retries, " and ")),
+			"lot %s is at work already, and of its %d nodes %s stuck: %s", l.Name, len(l.Nodes), isOrAre(len(stuck)), strings.Join(why, ", "))
+	}
+}
+
+// maxReason bounds a reason within a longer sentence, in bytes.
+const maxReason = 160
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 // start starts the lot's workflow.

@@ -43,13 +43,16 @@ func endedRemedy(l track.Lot, n track.Node, update, provision string) string {
 
 // startRemedy is how a queued node comes to be started.
 func startRemedy(l track.Lot, n track.Node) string {
+	abort := fmt.Sprintf("`starter abort %s %s`", l.Name, n.Node.Name)
 	switch {
 	case l.Paused != nil:
-		return fmt.Sprintf("the lot is %s: let it start nodes again with `starter resume %s`, or end the node with `starter abort %s %s`", l.Paused, l.Name, l.Name, n.Node.Name)
+		return fmt.Sprintf("the lot is %s: let it start nodes again with `starter resume %s`, or end the node with %s", l.Paused, l.Name, abort)
+	case n.Waits != "":
+		return fmt.Sprintf("it waits because %s, as `starter status %s` tells; %s ends it before it starts", n.Waits, l.Name, abort)
 	case l.Held != "":
-		return fmt.Sprintf("it waits because %s: look after that, or end the node with `starter abort %s %s`", l.Held, l.Name, n.Node.Name)
+		return fmt.Sprintf("it waits because %s: look after that, or end the node with %s", l.Held, abort)
 	default:
-		return fmt.Sprintf("it starts when its turn comes; `starter abort %s %s` ends it before that", l.Name, n.Node.Name)
+		return fmt.Sprintf("it starts when its turn comes; %s ends it before that", abort)
 	}
 }
 

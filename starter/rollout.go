@@ -19,12 +19,12 @@ func (a *app) pauseCommand() *cobra.Command {
 		Use:   "pause LOT",
 		Short: "Let a lot start no further node",
 		Long: `Lets a lot start no further node. Nodes at work go on, and stuck ones can be
-retried and aborted. A lot also pauses itself, by the rollout of its file.`,
+retried and aborted. Where no node waits to be started a pause holds up those
+alone that are added. A lot also pauses itself, by the rollout of its file.`,
 		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason, By: a.who()},
-				fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", args[0]))
+			return a.steerLot(cmd.Context(), args[0], run.UpdatePause, run.PauseRequest{Reason: reason, By: a.who()}, pausedText)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
@@ -43,8 +43,7 @@ canary that was aborted. It pauses itself again with one stuck node more.`,
 		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason},
-				fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", args[0]))
+			return a.steerLot(cmd.Context(), args[0], run.UpdateResume, run.ResumeRequest{Reason: reason}, resumedText)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", reasonHelp)
@@ -124,8 +123,9 @@ func (p *prepared) keepNew(now track.Lot) {
 	p.lot.Nodes, p.in = nodes, more.Share()
 }
 
-// steerLot sends a wish to a lot's workflow and waits until it has taken it.
-func (a *app) steerLot(ctx context.Context, lotName, update string, request any, text string) error {
+// steerLot sends a wish to a lot's workflow, waits until it has taken it, and
+// says what comes of it for the nodes as they stand then.
+func (a *app) steerLot(ctx context.Context, lotName, update string, request any, text func(lot string, nodes map[run.State]int) string) error {
 	c, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -142,7 +142,59 @@ func (a *app) steerLot(ctx context.Context, lotName, update string, request any,
 	if err := updateLot(ctx, c.Client, lotName, update, request); err != nil {
 		return err
 	}
-	return a.said(done{Lot: lotName, Done: update, Simulated: l.Simulated}, text)
+	var nodes map[run.State]int // nil: nobody told
+	if status, err := track.Ask(ctx, c.Client, l); err == nil {
+		nodes = map[run.State]int{}
+		for _, n := range status.Nodes {
+			nodes[n.State]++
+		}
+	}
+	return a.said(done{Lot: lotName, Done: update, Simulated: l.Simulated}, text(lotName, nodes))
+}
+
+// pausedText says what a pause does: nothing to nodes at work, and nothing at all
+// when none waits.
+func pausedText(lot string, nodes map[run.State]int) string {
+	switch queued := nodes[run.Queued]; {
+	case nodes == nil:
+		return fmt.Sprintf("lot %[1]s starts no further node; `starter resume %[1]s` goes on", lot)
+	case queued == 0:
+		return fmt.Sprintf("lot %[1]s is paused, but no node was waiting to be started%[2]s; the pause holds up only nodes that are added, until `starter resume %[1]s`", lot, atWork(nodes))
+	default:
+		return fmt.Sprintf("lot %[1]s starts no further node, and %[2]s in the queue%[3]s; `starter resume %[1]s` goes on", lot, stays(queued), atWork(nodes))
+	}
+}
+
+// resumedText says whether a resume lets anything start.
+func resumedText(lot string, nodes map[run.State]int) string {
+	if nodes != nil && nodes[run.Queued]+nodes[run.Running] == 0 {
+		return fmt.Sprintf("lot %[1]s is no longer paused, and no node waits to be started; `starter status %[1]s` shows how it stands", lot)
+	}
+	return fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", lot)
+}
+
+// stays counts the nodes that a pause holds.
+func stays(nodes int) string {
+	if nodes == 1 {
+		return "1 node stays"
+	}
+	return fmt.Sprintf("%d nodes stay", nodes)
+}
+
+// atWork says that a pause leaves nodes at work alone, and stuck ones too.
+func atWork(nodes map[run.State]int) string {
+	text := ""
+	switch running := nodes[run.Running]; running {
+	case 0:
+	case 1:
+		text = "; the node at work goes on to its end"
+	default:
+		text = fmt.Sprintf("; the %d nodes at work go on to their end", running)
+	}
+	if stuck := nodes[run.Stuck]; stuck > 0 {
+		text += fmt.Sprintf("; %s stuck can be retried and aborted as before", count.Of(stuck, "node"))
+	}
+	return text
 }
 
 func updateLot(ctx context.Context, c client.Client, lotName, update string, request any) error {

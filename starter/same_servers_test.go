@@ -53,6 +53,33 @@ func testSameServers(t *testing.T, c *cluster) {
 	}
 	requireWrittenAndKept(t, c, first, second)
 	requireNotSteered(t, c, first)
+	requireTakenOver(t, c)
+}
+
+// requireTakenOver: a lot says itself that another one has its servers since.
+func requireTakenOver(t *testing.T, c *cluster) {
+	t.Helper()
+	k := newConsole(t, c.address)
+	require.Equal(t, exitOK, k.starter("status", "written-first"), k.err)
+	require.Regexp(t, `written-first-1 +metal-1 +ready \*`, k.out.String())
+	require.Contains(t, k.out.String(), "\nwritten-first-1 became Ready in this lot, and that may hold no longer: lot stuck-third has installed its server anew")
+	require.Contains(t, k.out.String(), "\nwritten-first-2 became Ready in this lot, and that may hold no longer: lot stuck-third had its server since")
+	require.Contains(t, k.out.String(), "that was aborted in write; see `starter status stuck-third node-2`")
+	r, ok := find(t, k.again(), "status kept-second", func(r show.Result) bool { return r.Event == "result" })
+	require.True(t, ok)
+	require.Equal(t, "stuck-third", r.Nodes[0].Newer.Lot)
+	require.True(t, r.Nodes[0].Newer.Reinstalled())
+	eventually(t, "the list knows it too", func() bool {
+		s, ok := find(t, k.again(), "lots", func(s track.Summary) bool { return s.Lot == "written-first" })
+		return ok && len(s.Newer) == 2
+	})
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("lots"), k.err)
+	require.Regexp(t, `written-first +ready \* .*lot stuck-third has, or had, 2 servers of it since \(1 ready, 1 aborted\)`, k.out.String())
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("inventory", "written-first"), k.err)
+	require.Regexp(t, `kept-second-2 \* .*aborted, lot stuck-third`, k.out.String())
+	require.Contains(t, k.out.String(), "server metal-1 was a node of lot written-first, and lot stuck-third has installed it anew as node-1")
 }
 
 // requireNotSteered: a wish for a lot whose run has ended reaches no other

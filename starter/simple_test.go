@@ -115,15 +115,14 @@ func TestValidate(t *testing.T) {
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("validate", path))
 	require.Contains(t, k.err.String(), path+":3:1: nmae: is not a key here; did you mean name?")
+	require.Regexp(t, `(?s)^\S+lot.yaml:.*\n\S+lot.yaml:3:1: nmae: .*\nwarning: the image has no digest[^\n]*\n$`, k.err.String(), "mistakes first, then warnings")
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("validate", path, "-o", "json"))
-	var verdict struct {
-		Valid    bool
-		Problems lot.Problems
-	}
+	var verdict verdict
 	require.NoError(t, json.Unmarshal([]byte(k.out.String()), &verdict))
 	require.False(t, verdict.Valid)
 	require.Len(t, verdict.Problems, 2)
+	require.Len(t, verdict.Warnings, 1)
 	require.Empty(t, k.err.String())
 }
 

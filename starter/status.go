@@ -17,8 +17,10 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status [LOT [NODE]]",
 		Short: "Show the lots, a lot's nodes, or all about a node",
 		Long: `Without arguments the lots that Temporal remembers, as ` + "`starter lots`" + `. With a
-lot its nodes and the time that each spent in each phase. With a node its
-facts and its story. The exit code tells how the lot or node stands.`,
+lot its nodes, the time that each spent in each phase, and why queued ones wait.
+A state with a * may hold no longer: a later run of another lot has, or had, the
+node's server. With a node its facts and its story. The exit code tells how the
+lot's runs, or the node's, have ended or stand.`,
 		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,8 +15,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate LOT.YAML",
 		Short: "Check a lot file and the configs that it names",
 		Long: `Checks a lot file, renders every node's machine config as a run would, and
-reports all mistakes together, each with its place. Nothing is touched, and
-neither Temporal nor the provider is asked.`,
+reports all mistakes of the file and of the configs together, each with its
+place, then all warnings. Nothing is touched, and neither Temporal nor the
+provider is asked.`,
 		Args:              takes(1, argFile),
 		ValidArgsFunction: lotFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.validate(cmd, args[0]) },
@@ -37,10 +38,9 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 	l, rendered, err := a.load(cmd.Context(), path, nil)
 	var problems lot.Problems
 	if a.structured() && (err == nil || errors.As(err, &problems)) {
-		verdict := verdict{Valid: err == nil, Problems: append(lot.Problems{}, problems...), Warnings: []string{}}
+		verdict := verdict{Valid: err == nil, Problems: append(lot.Problems{}, problems...), Warnings: append([]string{}, rendered.Warnings...)}
 		if err == nil {
 			verdict.Lot, verdict.Nodes, verdict.Simulated = l.Name, len(l.Nodes), l.Lab
-			verdict.Warnings = append(verdict.Warnings, rendered.Warnings...)
 		}
 		if encodeErr := a.encode(verdict); encodeErr != nil || err == nil {
 			return encodeErr
@@ -50,9 +50,7 @@ func (a *app) validate(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range rendered.Warnings {
-		a.tell("warning: " + w)
-	}
+	a.warn(rendered.Warnings)
 	_, err = fmt.Fprintf(a.stdout, "%s is fine: lot %s, %s\n", path, l.Name, count.Of(len(l.Nodes), "node"))
 	return err
 }

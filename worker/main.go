@@ -18,7 +18,9 @@ func main() {
 	ctx, stop := interrupt.Context()
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
+		for _, err := range fault.Each(err) {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+		}
 		os.Exit(exitCode(err))
 	}
 }

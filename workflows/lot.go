@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -58,17 +59,18 @@ func ProvisionLot(ctx workflow.Context, in run.LotInput) (run.LotStatus, error) 
 }
 
 type lot struct {
-	in       run.LotInput
-	status   run.LotStatus
-	waived   run.Waiver
-	order    order
-	index    map[string]int // of a node, by its name
-	mine     map[int]bool   // open child workflows of this run
-	started  int            // child workflows of this run
-	starting int            // of these, not yet known to have started
-	sent     int            // weight of these
-	grown    bool           // nodes were added
-	changed  bool           // since the main loop has looked
+	in        run.LotInput
+	status    run.LotStatus
+	waived    run.Waiver
+	order     order
+	index     map[string]int // of a node, by its name
+	mine      map[int]bool   // open child workflows of this run
+	started   int            // child workflows of this run
+	starting  int            // of these, not yet known to have started
+	sent      int            // weight of these
+	grown     bool           // nodes were added
+	cancelled bool
+	changed   bool // since the main loop has looked
 }
 
 func newLot(in run.LotInput) *lot {
@@ -188,10 +190,25 @@ func ended(n run.Node, s run.Status, err error) (run.State, string) {
 		return s.State, ""
 	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		return run.Refused, fmt.Sprintf("another run holds server %s: look at the workflow %s", n.ServerName, n.ID())
-	case temporal.IsCanceledError(err):
-		return run.Aborted, "the run was cancelled"
 	default:
-		return run.Aborted, "the run ended without a result: " + err.Error()
+		return run.Aborted, outside(err).Text(n)
+	}
+}
+
+// outside is how somebody else has ended a node's workflow. Temporal's own text
+// names its IDs and says nothing of the server.
+func outside(err error) run.Outside {
+	var terminated *temporal.TerminatedError
+	var timeout *temporal.TimeoutError
+	switch {
+	case temporal.IsCanceledError(err):
+		return run.Cancelled
+	case errors.As(err, &terminated):
+		return run.Terminated
+	case errors.As(err, &timeout):
+		return run.TimedOut
+	default:
+		return run.Failed
 	}
 }
 
@@ -201,7 +218,7 @@ func ended(n run.Node, s run.Status, err error) (run.State, string) {
 func (l *lot) finish(ctx workflow.Context) (run.LotStatus, error) {
 	free, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	if ctx.Err() != nil {
+	if l.cancelled = ctx.Err() != nil; l.cancelled {
 		for i, n := range l.status.Nodes {
 			if !l.mine[i] && (n.State == run.Running || n.State == run.Stuck) {
 				workflow.RequestCancelExternalWorkflow(free, n.WorkflowID, "")
@@ -216,8 +233,12 @@ func (l *lot) finish(ctx workflow.Context) (run.LotStatus, error) {
 	return l.status, err
 }
 
-// show brings the lot's page in the Web UI up to date.
+// show brings what is told of the lot, and its page in the Web UI, up to date. A
+// lot that was cancelled starts nobody, whatever else held its nodes.
 func (l *lot) show(ctx workflow.Context) {
-	l.status.Held = l.rollout().held()
+	l.status.Held, l.status.Waits = "", nil
+	if !l.cancelled {
+		l.status.Held, l.status.Waits = l.rollout().held(), l.rollout().waits()
+	}
 	workflow.SetCurrentDetails(ctx, lotDetails(l.status))
 }

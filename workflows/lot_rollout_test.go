@@ -173,6 +173,8 @@ func TestAddedNodesContinueTheLot(t *testing.T) {
 			"of lot \"other\"":    {Lot: "other", Nodes: more.Nodes},
 			"has a node n0":       {Lot: "lot", Nodes: in.Nodes[:1]},
 			"a server of its own": {Lot: "lot", Nodes: []run.NodeInput{{Node: run.Node{Name: "x", Provider: "scaleway", ServerID: "id-n0"}}}},
+			"is that of node n1":  {Lot: "lot", Nodes: []run.NodeInput{{Node: run.Node{Name: "x", Provider: "scaleway", ServerID: "new", ServerName: in.Nodes[1].Node.ServerName}}}},
+			"is that of node y":   {Lot: "lot", Nodes: []run.NodeInput{{Node: run.Node{Name: "y", ServerID: "new-1", ServerName: "new"}}, {Node: run.Node{Name: "z", ServerID: "NEW"}}}},
 		} {
 			update(t, env, run.UpdateAdd, wrong, refusal)
 		}

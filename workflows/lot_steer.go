@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -129,18 +131,17 @@ func (l *lot) checkAdd(more run.LotInput) error {
 	if len(more.Nodes) == 0 || more.Lot != l.in.Lot {
 		return refuse("what is to be added to lot %s are %d nodes of lot %q: give nodes of this lot", l.in.Lot, len(more.Nodes), more.Lot)
 	}
-	servers := map[string]string{}
-	for _, n := range l.status.Nodes {
-		servers[n.WorkflowID] = n.Name
-	}
+	servers := serversOf(l.in.Whole())
 	for _, n := range more.Whole() {
 		if _, ok := l.index[n.Node.Name]; ok {
 			return refuse("lot %s has a node %s already: give the new one another name", l.in.Lot, n.Node.Name)
 		}
-		if holder, ok := servers[n.Node.ID()]; ok {
-			return refuse("server %s of node %s is that of node %s: give each node a server of its own", n.Node.ServerName, n.Node.Name, holder)
+		for server := range serversOf([]run.NodeInput{n}) {
+			if holder, ok := servers[server]; ok {
+				return refuse("server %s of node %s is that of node %s: give each node a server of its own", n.Node.ServerName, n.Node.Name, holder)
+			}
 		}
-		servers[n.Node.ID()] = n.Node.Name
+		maps.Copy(servers, serversOf([]run.NodeInput{n}))
 	}
 	data, err := json.Marshal(l.joined(more))
 	if err != nil {
@@ -150,6 +151,19 @@ func (l *lot) checkAdd(more run.LotInput) error {
 		return refuse("lot %s would take %d KiB with these nodes, and %d are allowed: make another lot of them", l.in.Lot, len(data)>>10, maxLotInput>>10)
 	}
 	return nil
+}
+
+// serversOf tells which node has a server, by the server's ID and by its name: a
+// name that two nodes share would not tell the wrong server from the right.
+func serversOf(nodes []run.NodeInput) map[string]string {
+	servers := map[string]string{}
+	for _, n := range nodes {
+		servers[strings.ToLower(n.Node.ServerID)] = n.Node.Name
+		if n.Node.ServerName != "" {
+			servers[strings.ToLower(n.Node.ServerName)] = n.Node.Name
+		}
+	}
+	return servers
 }
 
 // add takes further nodes. The workflow continues as new with them, so that

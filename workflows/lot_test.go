@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -125,4 +126,37 @@ func TestDetailsNameTheStuckNodesAndWhy(t *testing.T) {
 		{Name: "a", State: run.Ready}, {Name: "b", State: run.Stuck, Reason: "pipe | and\nline"}}})
 	require.Contains(t, text, "1 of 2 Ready")
 	require.Contains(t, text, `| b | stuck | pipe \| and line |`)
+}
+
+// TestDetailsTellWhyNodesWait on the lot's page, too.
+func TestDetailsTellWhyNodesWait(t *testing.T) {
+	t.Parallel()
+	text := lotDetails(run.LotStatus{Lot: "l", Nodes: states("wqq"), Waits: []run.Wait{{Cause: run.WaitsForCanary, For: []string{"n0"}, Nodes: []int{1, 2}}}})
+	require.Contains(t, text, "2 nodes wait because the canary n0 is not Ready yet")
+}
+
+// TestNodeThatIsEndedFromOutside: Temporal's own words name its IDs, and say
+// nothing of the server.
+func TestNodeThatIsEndedFromOutside(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[string]error{
+		"its run was cancelled in Temporal":                                   temporal.NewCanceledError(),
+		"its run was ended by a time limit that somebody has set in Temporal": temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil),
+		"its run failed in the code of the workflow":                          temporal.NewApplicationError("boom", "Boom"),
+	} {
+		env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+		patient(env)
+		env.RegisterWorkflow(ProvisionLot)
+		env.RegisterWorkflowWithOptions(func(workflow.Context, run.NodeInput) (run.Status, error) { return run.Status{}, end },
+			workflow.RegisterOptions{Name: run.WorkflowNode})
+		in := lotInput(0, 1)
+		in.Nodes[0].Node.Lot = "lot"
+		env.ExecuteWorkflow(ProvisionLot, in)
+		n := lotResult(t, env).Nodes[0]
+		require.Equal(t, run.Aborted, n.State)
+		require.Equal(t, want+"; `starter status lot n0` tells how its server was left", n.Reason)
+	}
+	state, reason := ended(run.Node{Lot: "lot", Name: "n0"}, run.Status{}, fmt.Errorf("child: %w", &temporal.TerminatedError{}))
+	require.Equal(t, run.Aborted, state)
+	require.Equal(t, "its run was terminated in Temporal; `starter status lot n0` tells how its server was left", reason)
 }

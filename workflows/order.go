@@ -52,8 +52,21 @@ func waveOf(n run.Node) int {
 // gate says whether the nodes of a wave may start.
 type gate struct {
 	wait  bool
+	on    []int  // the nodes that they wait for, of one wave
 	stuck string // the stuck node that they wait for; empty: none is
 	never string // why they can never start; empty: they can
+}
+
+// waitOn makes a node one that is waited for: the first wave that is not
+// there yet is what the others wait for too.
+func (g *gate) waitOn(o order, node int) {
+	g.wait = true
+	switch {
+	case len(g.on) == 0 || o.wave[node] < o.wave[g.on[0]]:
+		g.on = []int{node}
+	case o.wave[node] == o.wave[g.on[0]]:
+		g.on = append(g.on, node)
+	}
 }
 
 // gates decides from the states of a lot's nodes which waves may start. All
@@ -74,9 +87,10 @@ func (o order) gates(states []run.NodeState) [waveCount]gate {
 			case wave == waveBootstrap && state.Final():
 				g.never = fmt.Sprintf("%s, which bootstraps the cluster, is %s: provision the lot again when it is mended", o.name[j], state)
 			case wave == waveBootstrap && state == run.Stuck:
-				g.wait, g.stuck = true, o.name[j]
+				g.stuck = o.name[j]
+				g.waitOn(o, j)
 			case wave == waveBootstrap, state == run.Queued, state == run.Running:
-				g.wait = true
+				g.waitOn(o, j)
 			}
 		}
 	}

@@ -145,6 +145,75 @@ func (r rollout) held() string {
 	return ""
 }
 
+// waits says why queued nodes are not started: for each cause the nodes that it
+// holds. One for which there is a place starts within a moment, and is left out.
+func (r rollout) waits() []run.Wait {
+	var waits []run.Wait
+	gates, room, rest := r.order.gates(r.nodes), r.room(), r.canariesReady()
+	index := map[run.Cause]int{}
+	for turn, i := range r.inTurn() {
+		if r.nodes[i].State != run.Queued {
+			continue
+		}
+		g := r.order.of(gates, i)
+		cause := r.cause(g, turn < r.Canary || rest, room > 0)
+		if cause == "" {
+			continue
+		}
+		at, seen := index[cause]
+		if !seen {
+			at = len(waits)
+			index[cause], waits = at, append(waits, r.wait(cause, g))
+		}
+		waits[at].Nodes = append(waits[at].Nodes, i)
+	}
+	return waits
+}
+
+// cause is what holds a queued node first; empty: nothing does.
+func (r rollout) cause(g gate, mayGo, room bool) run.Cause {
+	switch {
+	case r.paused != nil:
+		return run.WaitsForResume
+	case !mayGo:
+		return run.WaitsForCanary
+	case g.wait && r.order.wave[g.on[0]] == waveBootstrap:
+		return run.WaitsForBootstrap
+	case g.wait:
+		return run.WaitsForControlPlanes
+	case !room:
+		return run.WaitsForRoom
+	default:
+		return ""
+	}
+}
+
+// wait tells of a cause which nodes must become Ready for it to pass, or how
+// much room there is.
+func (r rollout) wait(cause run.Cause, g gate) run.Wait {
+	w, on := run.Wait{Cause: cause}, g.on
+	switch cause {
+	case run.WaitsForResume:
+		return w
+	case run.WaitsForRoom:
+		w.Room = r.Parallel
+		return w
+	case run.WaitsForCanary:
+		on = r.canaries()
+	case run.WaitsForBootstrap, run.WaitsForControlPlanes:
+	}
+	for _, i := range on {
+		n := r.nodes[i]
+		if n.State != run.Ready {
+			w.For = append(w.For, n.Name)
+		}
+		if n.State == run.Stuck {
+			w.Stuck = append(w.Stuck, n.Name)
+		}
+	}
+	return w
+}
+
 // waive is what a person accepts by resuming the lot as it stands.
 func (r rollout) waive() run.Waiver {
 	w := run.Waiver{Stuck: max(r.waived.Stuck, r.count(run.Stuck)), Canary: r.waived.Canary}

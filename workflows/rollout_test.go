@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,5 +102,41 @@ func TestManyNodesTogetherBeatLessOften(t *testing.T) {
 	} {
 		require.Equal(t, together, c.rollout.together())
 		require.Equal(t, c.timeout, table()[0].options(run.NodeInput{Together: together}).HeartbeatTimeout, together)
+	}
+}
+
+// TestRolloutTellsWhyNodesWait: the first cause that holds a node, and for whom
+// it waits. One that has a place waits for nothing.
+func TestRolloutTellsWhyNodesWait(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rollout run.Rollout
+		kinds   string // as kinds makes a lot of them
+		nodes   string
+		paused  *run.Pause
+		want    []string
+	}{
+		"nobody waits":          {kinds: "www", nodes: "wrs"},
+		"a place is free":       {rollout: run.Rollout{Parallel: 2}, kinds: "www", nodes: "wqq"},
+		"no place":              {rollout: run.Rollout{Parallel: 1}, kinds: "www", nodes: "wqq", want: []string{"parallel [] [] 1 [1 2]"}},
+		"a canary":              {rollout: run.Rollout{Canary: 2}, kinds: "wwww", nodes: "rwqq", want: []string{"canary [n1] [] 0 [2 3]"}},
+		"a stuck canary":        {rollout: run.Rollout{Canary: 2}, kinds: "wwww", nodes: "wsqq", want: []string{"canary [n0 n1] [n1] 0 [2 3]"}},
+		"the bootstrap":         {kinds: "bcw", nodes: "wqq", want: []string{"bootstrap [n0] [] 0 [1 2]"}},
+		"the stuck bootstrap":   {kinds: "bcw", nodes: "sqq", want: []string{"bootstrap [n0] [n0] 0 [1 2]"}},
+		"control planes":        {kinds: "bccw", nodes: "rwwq", want: []string{"control-planes [n1 n2] [] 0 [3]"}},
+		"a chain":               {rollout: run.Rollout{Parallel: 1}, kinds: "bccw", nodes: "rwqq", want: []string{"parallel [] [] 1 [2]", "control-planes [n1 n2] [] 0 [3]"}},
+		"canaries before waves": {rollout: run.Rollout{Canary: 1}, kinds: "cww", nodes: "wqq", want: []string{"canary [n0] [] 0 [1 2]"}},
+		"paused":                {rollout: run.Rollout{Canary: 1}, kinds: "cww", nodes: "wqq", paused: &run.Pause{Reason: "lunch"}, want: []string{"paused [] [] 0 [1 2]"}},
+		"paused, nobody waits":  {kinds: "cww", nodes: "wwr", paused: &run.Pause{Reason: "lunch"}},
+	} {
+		r := rollout{Rollout: c.rollout, nodes: states(c.nodes), paused: c.paused, order: orderOf(kinds(c.kinds).Nodes)}
+		var got []string
+		for _, w := range r.waits() {
+			got = append(got, fmt.Sprint(w.Cause, " ", w.For, " ", w.Stuck, " ", w.Room, " ", w.Nodes))
+		}
+		require.Equal(t, c.want, got, name)
+		if r.held() != "" {
+			require.NotEmpty(t, got, "%s: who is held up waits", name)
+		}
 	}
 }

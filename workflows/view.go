@@ -110,6 +110,9 @@ func lotDetails(s run.LotStatus) string {
 			fmt.Fprintf(&b, "- %d %s\n", count[state], state)
 		}
 	}
+	for _, w := range s.Waits {
+		fmt.Fprintf(&b, "\n%s because %s\n", waiting(len(w.Nodes)), cell(w.Why(s.Paused)))
+	}
 	const most = 50
 	shown := 0
 	for _, n := range s.Nodes {
@@ -122,4 +125,11 @@ func lotDetails(s run.LotStatus) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip.End(n.Reason, maxSummary)))
 	}
 	return b.String()
+}
+
+func waiting(nodes int) string {
+	if nodes == 1 {
+		return "1 node waits"
+	}
+	return fmt.Sprintf("%d nodes wait", nodes)
 }

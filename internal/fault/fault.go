@@ -91,3 +91,20 @@ func (c Class) Known() bool {
 	}
 	return false
 }
+
+// Each gives the errors that were joined into one, to be told one by one. An
+// error with others in its own sentence stays as it is.
+func Each(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the error itself, not what it wraps
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return []error{err}
+	}
+	var all []error
+	for _, err := range joined.Unwrap() {
+		all = append(all, Each(err)...)
+	}
+	return all
+}

@@ -106,10 +106,11 @@ func (h *Home) Recipients() ([]age.Recipient, error) {
 // named says where recipients were found that cannot be used.
 func named(where string, values []string) ([]age.Recipient, error) {
 	recipients, err := seal.ParseRecipients(values...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+	var problems []error
+	for _, err := range fault.Each(err) {
+		problems = append(problems, fmt.Errorf("%s: %w", where, err))
 	}
-	return recipients, nil
+	return recipients, errors.Join(problems...)
 }
 
 // lines gives the lines of a text that are neither empty nor a comment.

@@ -193,7 +193,7 @@ func (c *checker) talosconfig(f *file) string {
 	return c.file(f.Cluster.Talosconfig)
 }
 
-// file checks that a named file is there, and gives its path.
+// file checks that a named file is there, and gives its path; empty: it is not.
 func (c *checker) file(t text) string {
 	if !t.set {
 		return ""
@@ -208,12 +208,14 @@ func (c *checker) file(t text) string {
 		c.files[path] = err
 	}
 	switch {
-	case err != nil && strings.HasPrefix(t.value, "~"):
+	case err == nil:
+		return path
+	case strings.HasPrefix(t.value, "~"):
 		c.add(t.place, "names %s, and ~ is not expanded here; write the whole path, or one relative to the lot file", quote(t.value))
-	case err != nil:
+	default:
 		c.add(t.place, "names %s: %v", quote(t.value), err)
 	}
-	return path
+	return ""
 }
 
 // warn notes what a person should know but may want.

@@ -52,6 +52,7 @@ type Node struct {
 	Config  string   // path of the machine config
 	Patches []string // paths, in the order in which they apply
 
+	field    string // of the node in the file, such as nodes[2]
 	configAt place
 	firstAt  place             // of `bootstrap`
 	shared   int               // how many of the patches are the defaults'
@@ -95,23 +96,30 @@ func Load(path string) (*Lot, error) {
 // are looked up relative to path.
 func Parse(path string, data []byte) (*Lot, error) {
 	j := &journal{file: path}
+	l := parse(j, data)
+	if err := j.err(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// parse notes the mistakes of a lot file, and gives what could be read of it
+// all the same; nil: nothing.
+func parse(j *journal, data []byte) *Lot {
 	document := parseYAML(j, data)
 	if document == nil {
-		return nil, j.err()
+		return nil
 	}
 	f := &file{}
 	d := &decoder{journal: j}
 	d.decode(document, reflect.ValueOf(f).Elem(), "")
 	if f.keys == nil || d.values >= maxValues {
-		return nil, j.err()
+		return nil
 	}
-	c := &checker{journal: j, dir: filepath.Dir(path), files: map[string]error{}}
-	lot := c.lot(f)
-	if err := j.err(); err != nil {
-		return nil, err
-	}
-	lot.File = path
-	return lot, nil
+	c := &checker{journal: j, dir: filepath.Dir(j.file), files: map[string]error{}}
+	l := c.lot(f)
+	l.File = j.file
+	return l
 }
 
 // parseYAML gives the one document of the file, or nil after noting why not.

@@ -1,6 +1,7 @@
 package lot
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ironlot/ironlot/internal/run"
@@ -23,7 +24,7 @@ func (c *checker) defaults(s *settings) {
 
 // node gives one node with the defaults applied.
 func (c *checker) node(base run.Node, defaults *settings, n *nodeSection) Node {
-	node := Node{Run: base, configAt: n.Config.place}
+	node := Node{Run: base, field: n.field, configAt: n.Config.place}
 	node.Run.Name = c.label(&n.section, "name", n.Name, 63)
 	c.server(&node.Run, n)
 	node.Run.Bootstrap, node.firstAt = n.Bootstrap.value, n.Bootstrap.place
@@ -212,27 +213,63 @@ func (c *checker) shared(defaults *settings, nodes []nodeSection) {
 
 // twice notes nodes that share what only one can have.
 func (c *checker) twice(nodes []nodeSection) {
-	first := map[string]place{}
-	once := func(what string, t text, value string) {
-		if !t.set {
-			return
-		}
-		key := what + " " + value
-		if at, ok := first[key]; ok {
-			c.add(t.place, "is the %s of %s in line %d as well; every node has its own", what, at.field[:strings.Index(at.field, "]")+1], at.line)
-			return
-		}
-		first[key] = t.place
-	}
 	c.first(nodes)
+	first := map[string]int{} // the node that had it first, by what it is
 	for i := range nodes {
 		n := &nodes[i]
+		once := func(what string, t text, value string) {
+			key := what + " " + value
+			at, seen := first[key]
+			switch {
+			case !t.set:
+			case !seen:
+				first[key] = i
+			default:
+				c.add(t.place, "is the %s of %s as well; every node has its own", what, nodes[at].called())
+			}
+		}
 		once("name", n.Name, n.Name.value)
-		once("server", n.Server.ID, strings.ToLower(n.Server.ID.value))
 		once("serial number", n.SystemDisk.Serial, n.SystemDisk.Serial.value)
 		once("WWN", n.SystemDisk.WWN, n.SystemDisk.WWN.value)
 		once("by-id name", n.SystemDisk.ByID, n.SystemDisk.ByID.value)
 	}
+	c.sameServer(nodes)
+}
+
+// sameServer notes nodes that would be installed on one server: with the same ID,
+// with the same name, or with the name that is another's ID. Two servers may have
+// one name at the provider; then it does not tell the wrong one from the right.
+func (c *checker) sameServer(nodes []nodeSection) {
+	first := map[string]int{} // the node that names the server so, by ID or name
+	for i := range nodes {
+		n := &nodes[i]
+		mine := []text{n.Server.ID, n.Server.Name}
+		for _, t := range mine {
+			at, seen := first[strings.ToLower(t.value)]
+			if !t.set || !seen {
+				continue
+			}
+			remedy := "give each node a server of its own"
+			if t.field == n.Server.Name.field {
+				remedy += ", and servers that have one name other names at the provider"
+			}
+			c.add(t.place, "is that of %s as well as of %s; %s", nodes[at].called(), n.called(), remedy)
+			break // the name of the same server is no further mistake
+		}
+		for _, t := range mine {
+			if _, seen := first[strings.ToLower(t.value)]; t.set && !seen {
+				first[strings.ToLower(t.value)] = i
+			}
+		}
+	}
+}
+
+// called names a node for a sentence about another one.
+func (n *nodeSection) called() string {
+	if n.Name.set {
+		return fmt.Sprintf("node %s (line %d)", quote(n.Name.value), n.line)
+	}
+	return fmt.Sprintf("%s (line %d)", n.field, n.line)
 }
 
 // first notes a second node that would start a cluster of its own.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
@@ -36,25 +37,36 @@ type Rendered struct {
 // as Problems; they quote no secret of a config.
 func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 	j := &journal{file: l.File}
+	out, err := l.render(ctx, j, nil)
+	if err == nil {
+		err = j.err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// render makes the configs of all nodes but those that are left out, because what
+// they are made of is wrong already, and notes their mistakes.
+func (l *Lot) render(ctx context.Context, j *journal, leftOut map[string]bool) (*Rendered, error) {
 	out := &Rendered{Warnings: append(append([]string{}, l.Warnings...), l.rolloutWarnings()...)}
 	files := map[string]talos.Named{}
 	client := l.client(j, out)
 	kubernetes := l.kubernetes(j, out)
-	trusted := kubernetes == nil
-	configs, errs, err := l.render(ctx, j, files)
+	trusted := kubernetes == nil || len(leftOut) > 0
+	nodes := slices.DeleteFunc(slices.Clone(l.Nodes), func(n Node) bool { return leftOut[n.field] })
+	configs, errs, err := renderAll(ctx, j, nodes, files)
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range l.Nodes {
+	for i, n := range nodes {
 		config := configs[i]
 		j.note(n.configAt, errs[i])
 		if config == nil {
 			continue
 		}
-		if n.Run.Delivery == run.ByState && len(config.Bytes) > state.Capacity {
-			j.add(n.configAt, "gives node %s a machine config of %d bytes, and STATE is made for at most %d; make it smaller, or use `delivery: maintenance`",
-				n.Run.Name, len(config.Bytes), state.Capacity)
-		}
+		n.checkConfig(j, config)
 		if client != nil {
 			j.note(l.talosconfigAt, client.MatchesConfig(config))
 		}
@@ -67,13 +79,18 @@ func (l *Lot) Render(ctx context.Context) (*Rendered, error) {
 		out.nodes, out.parts = append(out.nodes, n.Run), append(out.parts, n.parts(files))
 		out.digests = append(out.digests, config.SHA256[:digestSize])
 	}
-	if err := j.err(); err != nil {
-		return nil, err
-	}
 	if !trusted {
 		out.Warnings = append(out.Warnings, "the kubeconfig does not trust the CA of the configs' cluster.ca: make sure that it is of the cluster which the nodes join")
 	}
 	return out, nil
+}
+
+// checkConfig refuses a config that cannot be delivered as the lot says.
+func (n *Node) checkConfig(j *journal, config *talos.Rendered) {
+	if n.Run.Delivery == run.ByState && len(config.Bytes) > state.Capacity {
+		j.add(n.configAt, "gives node %s a machine config of %d bytes, and STATE is made for at most %d; make it smaller, or use `delivery: maintenance`",
+			n.Run.Name, len(config.Bytes), state.Capacity)
+	}
 }
 
 // kubernetes reads the kubeconfig, nil for none, and makes it self-contained.
@@ -98,8 +115,11 @@ func (l *Lot) kubernetes(j *journal, out *Rendered) *kube.Kubeconfig {
 }
 
 // client reads the talosconfig and keeps the context that the lot names: no
-// key of another cluster travels with the run.
+// key of another cluster travels with the run. Nil: there is none to compare with.
 func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
+	if l.Talosconfig == "" {
+		return nil // which is noted
+	}
 	data, err := readFile(l.Talosconfig)
 	if err != nil {
 		j.note(l.talosconfigAt, err)
@@ -122,16 +142,16 @@ func (l *Lot) client(j *journal, out *Rendered) *talos.ClientConfig {
 	return client
 }
 
-// render makes the machine config of every node, or says why not, on all of
+// renderAll makes the machine config of every node, or says why not, on all of
 // the computer's cores.
-func (l *Lot) render(ctx context.Context, j *journal, files map[string]talos.Named) ([]*talos.Rendered, []error, error) {
-	for _, n := range l.Nodes {
+func renderAll(ctx context.Context, j *journal, nodes []Node, files map[string]talos.Named) ([]*talos.Rendered, []error, error) {
+	for _, n := range nodes {
 		n.read(j, files)
 	}
-	configs, errs := make([]*talos.Rendered, len(l.Nodes)), make([]error, len(l.Nodes))
+	configs, errs := make([]*talos.Rendered, len(nodes)), make([]error, len(nodes))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, n := range l.Nodes {
+	for i, n := range nodes {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err

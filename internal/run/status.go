@@ -121,9 +121,10 @@ type LotStatus struct {
 	Lot    string      `json:"lot"`
 	Nodes  []NodeState `json:"nodes"`
 	Paused *Pause      `json:"paused,omitempty"`
-	// Held says in one sentence why queued nodes do not start, although there
-	// is room for them; empty when they do.
+	// Held says in one sentence why queued nodes do not start before a person
+	// has done something; empty when they do.
 	Held  string    `json:"held,omitempty"`
+	Waits []Wait    `json:"waits,omitempty"` // why queued nodes are not started yet, with room or without
 	Image *LotImage `json:"image,omitempty"`
 }
 

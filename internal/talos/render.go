@@ -40,11 +40,9 @@ func Render(in RenderInput) (rendered *Rendered, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := base
-	for i, patch := range patches {
-		if cfg, err = apply(cfg, in.Base.Name, in.Patches[i], patch); err != nil {
-			return nil, err
-		}
+	cfg, err := applyAll(base, in, patches)
+	if err != nil {
+		return nil, err
 	}
 	if cfg, err = setHostname(cfg, in.Hostname, origin); err != nil {
 		return nil, err
@@ -59,35 +57,40 @@ func Render(in RenderInput) (rendered *Rendered, err error) {
 // load reads the base and all patches and reports their mistakes together.
 func load(in RenderInput) (config.Provider, []configpatcher.Patch, error) {
 	var problems []error
-	base, err := expand(in.Base, in.Values)
-	if err != nil {
-		problems = append(problems, err)
-	}
-	in.Base = base
-	for i, named := range in.Patches {
-		if in.Patches[i], err = expand(named, in.Values); err != nil {
-			problems = append(problems, err)
-		}
-	}
-	if problems != nil {
-		return nil, nil, errors.Join(problems...)
-	}
-	return loadExpanded(in)
-}
-
-func loadExpanded(in RenderInput) (config.Provider, []configpatcher.Patch, error) {
-	var problems []error
-	base, err := parse(in.Base)
+	base, err := loadBase(in.Base, in.Values)
 	if err != nil {
 		problems = append(problems, err)
 	}
 	patches := make([]configpatcher.Patch, len(in.Patches))
 	for i, named := range in.Patches {
-		if patches[i], err = loadPatch(named); err != nil {
+		if patches[i], in.Patches[i], err = loadPatch(named, in.Values); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	return base, patches, errors.Join(problems...)
+}
+
+func loadBase(in Named, values map[string]string) (config.Provider, error) {
+	in, err := expand(in, values)
+	if err != nil {
+		return nil, err
+	}
+	return parse(in)
+}
+
+// applyAll applies the patches in order. One that cannot be applied is passed
+// over, to find out whether the others can.
+func applyAll(cfg config.Provider, in RenderInput, patches []configpatcher.Patch) (config.Provider, error) {
+	var problems []error
+	for i, patch := range patches {
+		patched, err := apply(cfg, in.Base.Name, in.Patches[i], patch)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		cfg = patched
+	}
+	return cfg, errors.Join(problems...)
 }
 
 // parse loads a machine config with machinery, which refuses unknown keys,
@@ -103,17 +106,22 @@ func parse(in Named) (config.Provider, error) {
 	return cfg, nil
 }
 
-func loadPatch(in Named) (configpatcher.Patch, error) {
+// loadPatch gives a patch, and its text with the values in it.
+func loadPatch(in Named, values map[string]string) (configpatcher.Patch, Named, error) {
+	in, err := expand(in, values)
+	if err != nil {
+		return nil, in, err
+	}
 	// Machinery takes an empty file for an empty JSON patch.
-	_, err := configloader.NewFromBytes(in.Data, configloader.WithAllowPatchDelete())
+	_, err = configloader.NewFromBytes(in.Data, configloader.WithAllowPatchDelete())
 	if errors.Is(err, configloader.ErrNoConfig) {
-		return nil, fault.Operator("put a patch into it or leave it out", "%s is empty", in.Name)
+		return nil, in, fault.Operator("put a patch into it or leave it out", "%s is empty", in.Name)
 	}
 	patch, err := configpatcher.LoadPatch(in.Data)
 	if err != nil {
-		return nil, problem(in, "is neither a strategic merge patch nor a JSON 6902 patch", err)
+		return nil, in, problem(in, "is neither a strategic merge patch nor a JSON 6902 patch", err)
 	}
-	return patch, nil
+	return patch, in, nil
 }
 
 // apply applies one patch, so that its name can stand in the error.

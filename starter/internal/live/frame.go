@@ -65,10 +65,18 @@ func old(s *show.Silence, now time.Time, width int) []string {
 }
 
 // warn is a warning on as many lines as it takes.
-func warn(text string, width int) []string {
-	lines := show.Break(text, width)
+func warn(text string, width int) []string { return said(show.Line{Text: text, Person: true}, width) }
+
+// said is a sentence on as many lines as it takes; one that a person has to act
+// on stands out.
+func said(l show.Line, width int) []string {
+	style := muted()
+	if l.Person {
+		style = warning()
+	}
+	lines := show.Break(l.Text, width)
 	for i, line := range lines {
-		lines[i] = warning().Render(ansi.Truncate(line, width, "…"))
+		lines[i] = style.Render(ansi.Truncate(line, width, "…"))
 	}
 	return lines
 }
@@ -96,9 +104,12 @@ func summary(l track.Lot, now time.Time, width int) []string {
 			states = append(states, colour(s).Render(fmt.Sprintf("%d %s", t.states[s], s)))
 		}
 	}
+	if t.newer > 0 {
+		states = append(states, warning().Render(fmt.Sprintf("%d * whose server another lot has, or had, since", t.newer)))
+	}
 	lines := append([]string{ansi.Truncate(head, width, "…"), lotBar(t, len(l.Nodes), min(width, widestBar))}, flow(states, width)...)
-	if held := show.Held(l); held != "" {
-		lines = append(lines, warn(held, width)...)
+	for _, line := range show.Queue(l) {
+		lines = append(lines, said(line, width)...)
 	}
 	var phases []string
 	for _, p := range run.Phases() {

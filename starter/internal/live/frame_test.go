@@ -67,6 +67,16 @@ func paused() track.Lot {
 	return l
 }
 
+// waiting is the rack with a canary at work, and a Ready node that another lot
+// has installed anew.
+func waiting() track.Lot {
+	l := rack()
+	l.Waits = []track.Wait{{Cause: run.WaitsForCanary, Why: "the canary rack-1-w-002 is not Ready yet", Nodes: []string{"rack-1-w-001"}}}
+	l.Nodes[0].Waits = l.Waits[0].Why
+	l.Nodes[4].Newer = &track.NewerRun{Lot: "rack-2", Node: "rack-2-w-005", State: run.Ready, Phase: run.WaitReady, Started: start()}
+	return l
+}
+
 // hall is a lot of a thousand nodes.
 func hall() track.Lot {
 	l := track.Lot{Name: "hall", Started: start(), Open: true}
@@ -101,6 +111,8 @@ func TestFrames(t *testing.T) {
 		{"rack-silent-200", rack(), 200, 24, 0, true},
 		{"rack-paused-80", paused(), 80, 24, 0, false},
 		{"rack-paused-200", paused(), 200, 24, 0, false},
+		{"rack-waiting-80", waiting(), 80, 26, 0, false},
+		{"rack-waiting-200", waiting(), 200, 24, 0, false},
 		{"hall-80", hall(), 80, 24, 0, false},
 		{"hall-200", hall(), 200, 30, 0, false},
 		{"hall-scrolled", hall(), 80, 24, 500, false},

@@ -18,6 +18,9 @@ func order(nodes []track.Node) []track.Node {
 }
 
 func rank(n track.Node) int {
+	if n.Newer != nil {
+		return 3 // how it ended holds no longer
+	}
 	switch n.State {
 	case run.Stuck:
 		return 0
@@ -39,12 +42,16 @@ func rank(n track.Node) int {
 type tally struct {
 	states map[run.State]int
 	phases map[run.Phase]int
+	newer  int // nodes whose server another lot has, or had, since
 }
 
 func count(nodes []track.Node) tally {
 	t := tally{states: map[run.State]int{}, phases: map[run.Phase]int{}}
 	for _, n := range nodes {
 		t.states[n.State]++
+		if n.Newer != nil {
+			t.newer++
+		}
 		if n.State == run.Running && n.Phase != "" {
 			t.phases[n.Phase]++
 		}

@@ -34,7 +34,7 @@ func columns() []column {
 	return []column{
 		{title: "NODE", cell: func(n track.Node, _ time.Time) string { return n.Node.Name }},
 		{title: "SERVER", from: 140, cell: func(n track.Node, _ time.Time) string { return show.Clean(n.Node.ServerName) }},
-		{title: "STATE", cell: func(n track.Node, _ time.Time) string { return string(n.State) }},
+		{title: "STATE", cell: func(n track.Node, _ time.Time) string { return show.State(n) }},
 		{title: "PHASE", cell: func(n track.Node, _ time.Time) string { return string(n.Phase) }},
 		{title: "TRY", right: true, cell: attempt},
 		{title: "TIME", right: true, cell: show.Took},
@@ -141,14 +141,14 @@ func (t table) rows(n track.Node, now time.Time) []string {
 		cell := pad(c.cell(n, now), t.widths[i], c.right)
 		switch c.title {
 		case "STATE":
-			cell = colour(n.State).Render(cell)
+			cell = stateColour(n).Render(cell)
 		case "TRY":
 			cell = warning().Render(cell)
 		}
 		b.WriteString(cell + gap)
 	}
 	last, below := work(n, t.rest()), []string(nil)
-	if whole := show.Doing(n); n.Settled() && n.State != run.Ready && ansi.StringWidth(whole) > t.rest() {
+	if whole := show.Doing(n); n.Settled() && (n.State != run.Ready || n.Newer != nil) && ansi.StringWidth(whole) > t.rest() {
 		last, below = "", t.reason(whole)
 	}
 	line := ansi.Truncate(strings.TrimRight(b.String()+last, " "), t.width, "…")
@@ -175,6 +175,14 @@ func pad(s string, width int, right bool) string {
 		return fill + s
 	}
 	return s + fill
+}
+
+// stateColour is that of a node's state, unless it holds no longer.
+func stateColour(n track.Node) lipgloss.Style {
+	if n.Newer != nil {
+		return warning()
+	}
+	return colour(n.State)
 }
 
 // The colours are the terminal's own sixteen, which its theme keeps readable.

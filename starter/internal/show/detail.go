@@ -20,8 +20,10 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 	fmt.Fprintf(&b, "node      %s of lot %s\n", n.Node.Name, l.Name)
 	fmt.Fprintf(&b, "server    %s (%s, %s)\n", Clean(n.Node.ServerName), n.Node.ServerID, n.Node.Zone)
 	fmt.Fprintf(&b, "workflow  %s\n", n.WorkflowID)
-	fmt.Fprintf(&b, "state     %s %s\n", n.State, n.Phase)
-	if doing := Doing(n); doing != "" && !n.Settled() {
+	fmt.Fprintf(&b, "state     %s %s\n", State(n), n.Phase)
+	if n.Newer != nil {
+		fmt.Fprintf(&b, "since     %s\n", Newer(*n.Newer))
+	} else if doing := Doing(n); doing != "" && !n.Settled() {
 		fmt.Fprintf(&b, "doing     %s\n", doing)
 	}
 	if n.Status == nil {

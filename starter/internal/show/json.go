@@ -37,7 +37,7 @@ type Event struct {
 	Attempt   int32         `json:"attempt,omitempty"`
 	Aborting  bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
 	Reason    string        `json:"reason,omitempty"`
-	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine
+	Waits     string        `json:"waits,omitempty"` // why it does not go on although nothing failed on the machine; of a lot: why nodes wait
 	Progress  *run.Progress `json:"progress,omitempty"`
 	Since     time.Time     `json:"since,omitzero"`   // of the last answer of a Temporal that does not answer
 	Paused    *run.Pause    `json:"paused,omitempty"` // of a lot: why it starts no further node
@@ -52,7 +52,11 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	if v.turned(l) {
-		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Paused: l.Paused, Simulated: l.Lab}); err != nil {
+		waits := ""
+		if l.Paused == nil { // which tells it all
+			waits = queueText(l)
+		}
+		if err := v.Encode(Event{Event: "lot", Time: now.UTC(), Lot: l.Name, Reason: l.Failing, Waits: waits, Paused: l.Paused, Simulated: l.Lab}); err != nil {
 			return err
 		}
 	}
@@ -81,7 +85,8 @@ type Result struct {
 	Lot       string       `json:"lot"`
 	Nodes     []NodeResult `json:"nodes"`
 	Failing   string       `json:"failing,omitempty"` // why no worker gets the lot's workflow any further
-	Held      string       `json:"held,omitempty"`    // why queued nodes do not start
+	Held      string       `json:"held,omitempty"`    // why queued nodes do not start before a person has done something
+	Waits     []track.Wait `json:"waits,omitempty"`   // why queued nodes are not started yet
 	Paused    *run.Pause   `json:"paused,omitempty"`
 	WebUI     string       `json:"webUI,omitempty"`
 	Simulated bool         `json:"simulated,omitempty"`
@@ -99,17 +104,18 @@ type NodeResult struct {
 	Aborting bool                  `json:"aborting,omitempty"`
 	Reason   string                `json:"reason,omitempty"`
 	Remedy   string                `json:"remedy,omitempty"`
+	Newer    *track.NewerRun       `json:"newer,omitempty"` // a later run of another lot on the server
 	Seconds  float64               `json:"seconds,omitempty"`
 	Phases   map[run.Phase]float64 `json:"phases,omitempty"` // seconds, all passes
 }
 
 // ResultOf sums a lot up.
 func ResultOf(l track.Lot, webUI string, now time.Time) Result {
-	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, Held: l.Held, Paused: l.Paused, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
+	result := Result{Event: "result", Time: now.UTC(), Lot: l.Name, Failing: l.Failing, Held: l.Held, Waits: l.Waits, Paused: l.Paused, WebUI: webUI, Simulated: l.Lab, Nodes: []NodeResult{}}
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID, RunID: n.RunID,
-			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason,
+			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason, Remedy: remedy(n), Newer: n.Newer,
 		}
 		if s := n.Status; s != nil {
 			end := now
@@ -122,9 +128,6 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 					p.Ended = now
 				}
 				r.Phases[p.Phase] += p.Ended.Sub(p.Started).Seconds()
-			}
-			if s.Problem != nil {
-				r.Remedy = s.Problem.Remedy
 			}
 		}
 		result.Nodes = append(result.Nodes, r)

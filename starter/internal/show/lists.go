@@ -31,17 +31,11 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 		if wide {
 			row = append(row, l.WorkflowID, l.RunID)
 		}
-		why := ""
-		if l.Stuck != nil {
-			why = strings.TrimSuffix("first stuck is "+l.Stuck.Node+": "+Clean(l.Stuck.Reason), ": ")
-			whys += fmt.Sprintf("\nlot %s: %s\n", l.Lot, why)
+		why := reasons(l)
+		for _, reason := range why {
+			whys += fmt.Sprintf("\nlot %s: %s\n", l.Lot, reason)
 		}
-		if l.Paused != nil {
-			paused := Clean(l.Paused.String())
-			whys += fmt.Sprintf("\nlot %s: %s\n", l.Lot, paused)
-			why = strings.TrimPrefix(why+"; "+paused, "; ")
-		}
-		rows = append(rows, append(row, why))
+		rows = append(rows, append(row, strings.Join(why, "; ")))
 		simulated = simulated || l.Simulated
 	}
 	text := Table(rows)
@@ -54,16 +48,40 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 	return clipLines(Table(rows), width) + Wrap(whys, width) + lab(simulated)
 }
 
+// reasons are what a lot's counts do not tell: why the first stuck node is stuck,
+// why others wait, and what of it holds no longer.
+func reasons(l track.Summary) []string {
+	var all []string
+	if l.Stuck != nil {
+		all = append(all, strings.TrimSuffix("first stuck is "+l.Stuck.Node+": "+Clean(l.Stuck.Reason), ": "))
+	}
+	if l.Paused != nil {
+		all = append(all, Clean(l.Paused.String()))
+	}
+	for _, w := range l.Waits {
+		if w.Cause != run.WaitsForResume {
+			all = append(all, wait(len(w.Nodes))+" because "+Clean(w.Why))
+		}
+	}
+	if len(l.Newer) > 0 {
+		all = append(all, laterRuns(l.Newer))
+	}
+	return all
+}
+
 // state is how a lot stands, for people.
 func state(l track.Summary) string {
+	text := string(l.State)
 	switch {
-	case l.Paused == nil:
-		return string(l.State)
-	case l.State == run.Running:
-		return "paused"
-	default:
-		return string(l.State) + ", paused"
+	case l.Paused != nil && l.State == run.Running:
+		text = "paused"
+	case l.Paused != nil:
+		text += ", paused"
 	}
+	if len(l.Newer) > 0 {
+		text += mark
+	}
+	return text
 }
 
 // narrow reports whether no line is wider than width.
@@ -74,35 +92,6 @@ func narrow(text string, width int) bool {
 		}
 	}
 	return true
-}
-
-// Inventory is the list of provisioned servers as a table.
-func Inventory(items []track.Item, wide bool, width int) string {
-	head := []string{"NODE", "SERVER", "TALOS", "IMAGE DATA", "SYSTEM DISK", "READY", "LOT", "NEWER RUN"}
-	if wide {
-		head = append(head, "ADDRESS", "ZONE", "SERVER ID", "OTHER DISKS", "CONFIG", "CONFIRMED", "RUN")
-	}
-	rows := [][]string{head}
-	simulated := false
-	for _, i := range items {
-		newer, disk := "", ""
-		if i.Newer != nil {
-			newer = string(i.Newer.State) + ", lot " + i.Newer.Lot
-		}
-		if i.SystemDisk != nil {
-			disk = Clean(i.SystemDisk.Label())
-		}
-		row := []string{i.Node, Clean(i.Server), Clean(i.TalosVersion), short(i.ImageDataSHA256), disk, i.Ready.UTC().Format(time.DateTime), i.Lot, newer}
-		if wide {
-			row = append(row, i.Address, i.Zone, i.ServerID, labels(i.SecondaryDisks), short(i.ConfigSHA256), confirmed(i.Confirmed), i.RunID)
-		}
-		rows = append(rows, row)
-		simulated = simulated || i.Simulated
-	}
-	if wide {
-		width = 0
-	}
-	return clipLines(Table(rows), width) + lab(simulated)
 }
 
 func confirmed(c *track.Confirmation) string {

@@ -195,7 +195,7 @@ b       aborted  1/3                            2      2026-12-01 12:00:00  1m00
 		SystemDisk: &run.Disk{Serial: "S1"}, SecondaryDisks: []run.Disk{{Serial: "S2"}, {WWN: "W3"}}, RunID: "r2",
 		Newer: &track.NewerRun{Lot: "rack-2", State: run.Stuck}}}
 	require.Equal(t, `NODE  SERVER   TALOS    IMAGE DATA    SYSTEM DISK  READY                LOT     NEWER RUN
-a     metal-a  v1.13.8  0123456789ab  S1           2026-12-01 12:00:00  rack-1  stuck, lot rack-2
+a *   metal-a  v1.13.8  0123456789ab  S1           2026-12-01 12:00:00  rack-1  stuck, lot rack-2
 `, Inventory(items, false, 0))
 	require.Contains(t, Inventory(items, true, 0), "S2, ")
 }

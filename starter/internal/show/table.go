@@ -52,7 +52,7 @@ func Results(l track.Lot, now time.Time, width int) string {
 func inBrief(l track.Lot, now time.Time, width int) [][]string {
 	rows := [][]string{{"NODE", "STATE", "TOTAL", "PHASE", "SERVER", "SLOWEST PHASE"}}
 	for _, n := range l.Nodes {
-		rows = append(rows, []string{n.Node.Name, string(n.State), Took(n, now), currently(n, now), Clean(n.Node.ServerName), slowest(n.Status, now)})
+		rows = append(rows, []string{n.Node.Name, State(n), Took(n, now), currently(n, now), Clean(n.Node.ServerName), slowest(n.Status, now)})
 	}
 	for !fits(rows, width) && len(rows[0]) > 4 {
 		for i, row := range rows {
@@ -79,7 +79,7 @@ func resultRows(l track.Lot, now time.Time) [][]string {
 	}
 	rows := [][]string{head}
 	for _, n := range l.Nodes {
-		row := []string{n.Node.Name, Clean(n.Node.ServerName), string(n.State), Took(n, now)}
+		row := []string{n.Node.Name, Clean(n.Node.ServerName), State(n), Took(n, now)}
 		for _, p := range run.Phases() {
 			row = append(row, phaseText(n.Status, p, now))
 		}
@@ -174,7 +174,8 @@ func Counts(l track.Lot) string {
 	return fmt.Sprintf("%d of %d nodes Ready (%s)", count[run.Ready], len(l.Nodes), strings.Join(parts, ", "))
 }
 
-// Stops explains every node that stopped short of Ready, and what to do.
+// Stops explains every node that stopped short of Ready, and what to do. What it
+// would take is not said of one whose server another lot has since.
 func Stops(l track.Lot) string {
 	var b strings.Builder
 	for _, n := range l.Nodes {
@@ -182,14 +183,15 @@ func Stops(l track.Lot) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s is %s\n", n.Node.Name, run.Told(n.State, n.Phase, Clean(n.Reason)))
-		if n.Status != nil && n.Status.Problem != nil {
-			p := n.Status.Problem
-			if p.Remedy != "" {
-				fmt.Fprintf(&b, "  what to do: %s\n", Clean(p.Remedy))
-			}
-			if p.Erased != "" {
-				fmt.Fprintf(&b, "  erased: %s\n", Clean(p.Erased))
-			}
+		if n.Newer != nil {
+			fmt.Fprintf(&b, "  since then: %s\n", Newer(*n.Newer))
+			continue
+		}
+		if todo := remedy(n); todo != "" {
+			fmt.Fprintf(&b, "  what to do: %s\n", Clean(todo))
+		}
+		if n.Status != nil && n.Status.Problem != nil && n.Status.Problem.Erased != "" {
+			fmt.Fprintf(&b, "  erased: %s\n", Clean(n.Status.Problem.Erased))
 		}
 		if n.State == run.Stuck {
 			if !namesRetry(n) {
@@ -199,6 +201,14 @@ func Stops(l track.Lot) string {
 		}
 	}
 	return b.String()
+}
+
+// remedy is what to do about a node that has stopped.
+func remedy(n track.Node) string {
+	if n.Remedy == "" && n.Status != nil && n.Status.Problem != nil {
+		return n.Status.Problem.Remedy
+	}
+	return n.Remedy
 }
 
 // namesRetry reports whether what to do ends in a retry of its own: a plain

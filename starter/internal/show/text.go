@@ -59,6 +59,8 @@ func Progress(p *run.Progress) string {
 // Doing says in a few words what a node does, or why it does nothing.
 func Doing(n track.Node) string {
 	switch {
+	case n.Newer != nil:
+		return Newer(*n.Newer)
 	case n.State == run.Ready:
 		return readyText(n)
 	case n.Aborting:
@@ -72,7 +74,7 @@ func Doing(n track.Node) string {
 	case n.State == run.Running:
 		return cmp.Or(n.Waits, Progress(n.Progress))
 	case n.State == run.Queued:
-		return ""
+		return Clean(n.Waits)
 	default:
 		return Clean(n.Reason)
 	}

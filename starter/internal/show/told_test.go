@@ -102,9 +102,9 @@ func TestLinesOfAPause(t *testing.T) {
 		require.NoError(t, plain.Show(l, start()))
 	}
 	at := start().Format(time.RFC3339)
-	require.Equal(t, at+"  lot rack-1: paused by a person: lunch\n"+
-		at+"  lot rack-1: paused by itself: 2 nodes are stuck\n"+
-		at+"  lot rack-1: its workflow goes on\n", out.String())
+	require.Equal(t, at+"  lot rack-1: paused by a person: lunch; no node waits for that, and `starter resume rack-1` ends it\n"+
+		at+"  lot rack-1: paused by itself: 2 nodes are stuck; no node waits for that, and `starter resume rack-1` ends it\n"+
+		at+"  lot rack-1: it goes on\n", out.String())
 }
 
 // TestEventsOfAPause: programs learn the same; a resume is an event without a

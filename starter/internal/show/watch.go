@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,10 +55,7 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	if v.turned(l) {
-		text := cmp.Or(Clean(l.Failing), "its workflow goes on")
-		if l.Failing == "" && l.Paused != nil {
-			text = Clean(l.Paused.String())
-		}
+		text := cmp.Or(Clean(l.Failing), queueText(l), "it goes on")
 		if err := v.line(now, fmt.Sprintf("lot %s: %s", l.Name, text)); err != nil {
 			return err
 		}
@@ -98,17 +96,37 @@ func (m *memory) silence(is bool) bool {
 	return is != was
 }
 
-// turned reports whether the lot's workflow has begun or ceased to fail, or was
-// paused or resumed, since it was seen last.
+// turned reports whether the lot's workflow has begun or ceased to fail, was
+// paused or resumed, or holds nodes for another cause than when it was seen last.
+// That there is a place for the next node passes within a moment, and is no news.
 func (m *memory) turned(l track.Lot) bool {
-	is := ""
+	var is []string
 	if l.Failing != "" {
-		is = "failing"
+		is = append(is, "failing")
 	}
 	if l.Paused != nil {
-		is += " " + l.Paused.String()
+		is = append(is, l.Paused.String())
 	}
-	return m.differs("", is) // no node's name is empty
+	for _, w := range l.Waits {
+		is = append(is, string(w.Cause)+w.Remedy)
+	}
+	if len(is) == 0 && slices.ContainsFunc(l.Nodes, func(n track.Node) bool { return n.State == run.Queued }) && !strings.Contains(m.seen[lotItself], "failing") {
+		return false
+	}
+	return m.differs(lotItself, strings.Join(is, "\n"))
+}
+
+// lotItself stands for the lot among the names of its nodes, none of which is
+// empty.
+const lotItself = ""
+
+// queueText is why the lot starts no further node, or not yet, on one line.
+func queueText(l track.Lot) string {
+	var all []string
+	for _, line := range Queue(l) {
+		all = append(all, line.Text)
+	}
+	return strings.TrimPrefix(strings.Join(all, ". "), theLotIs)
 }
 
 // changed reports whether a node is not where it was when it was seen last.
@@ -117,7 +135,7 @@ func (m *memory) changed(n track.Node) bool {
 	if n.Progress != nil {
 		step = n.Progress.Step
 	}
-	return m.differs(n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, step))
+	return m.differs(n.Node.Name, fmt.Sprint(n.State, n.Phase, n.Attempt, n.Reason, n.Waits != "", n.Aborting, n.Newer != nil, step))
 }
 
 // differs notes what is seen of somebody, and reports whether it is new.

@@ -33,11 +33,17 @@ func (t *Tracker) refresh(ctx context.Context, lot Lot) error {
 	if signs != nil {
 		due = choose(t.nodes, signs)
 	}
+	return t.lookAt(ctx, due, signs, lot.Open)
+}
+
+// lookAt looks at some nodes, of which the signs are what the list showed; nil:
+// nothing.
+func (t *Tracker) lookAt(ctx context.Context, due []int, signs []string, open bool) error {
 	g, looking := errgroup.WithContext(ctx)
 	g.SetLimit(lookers)
 	for _, i := range due {
 		g.Go(func() error {
-			seen, told, err := t.node(looking, i, lot.Open)
+			seen, told, err := t.node(looking, i, open)
 			if err != nil {
 				return err
 			}

@@ -82,6 +82,7 @@ type rack struct {
 	noList    error
 	broken    string // the workflow that cannot be described
 	closed    bool   // the lot has ended
+	stuck     bool   // every node is
 }
 
 func payload(t *testing.T, value any) *commonpb.Payload {
@@ -93,11 +94,15 @@ func payload(t *testing.T, value any) *commonpb.Payload {
 
 func (r *rack) info(t *testing.T, id string) *workflowpb.WorkflowExecutionInfo {
 	t.Helper()
+	state := run.Running
+	if r.stuck {
+		state = run.Stuck
+	}
 	return &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run of " + id}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
 		ParentExecution: &commonpb.WorkflowExecution{RunId: "lot's run"},
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-			run.AttrPhase: payload(t, r.phase[id]), run.AttrState: payload(t, run.Running),
+			run.AttrPhase: payload(t, r.phase[id]), run.AttrState: payload(t, state),
 		}},
 	}
 }
@@ -225,6 +230,28 @@ func TestAFirstLookThatFails(t *testing.T) {
 	require.NoError(t, err)
 	for i, n := range l.Nodes {
 		require.Equal(t, []string{fmt.Sprint("n", i), string(run.Stage)}, []string{n.Node.Name, string(n.Phase)})
+	}
+}
+
+// TestTheLastLookIsAtAll: what is told at the end is told of every node as it is
+// then, however many there are.
+func TestTheLastLookIsAtAll(t *testing.T) {
+	t.Parallel()
+	r, tracker, _ := follow(t, 10*newsPerLook)
+	_, err := tracker.Look(t.Context())
+	require.NoError(t, err)
+	_, err = tracker.Look(t.Context())
+	require.NoError(t, err)
+	r.looks()
+	r.stuck = true
+	for settled := false; !settled; {
+		l, err := tracker.Look(t.Context())
+		require.NoError(t, err)
+		if settled = l.Settled(); settled {
+			for i := range tracker.nodes {
+				require.Equal(t, tracker.look, tracker.nodes[i].look)
+			}
+		}
 	}
 }
 

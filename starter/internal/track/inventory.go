@@ -51,21 +51,22 @@ type Confirmation struct {
 	RunID string    `json:"runId"`
 }
 
-// NewerRun is a later run on a server.
-type NewerRun struct {
-	Lot   string    `json:"lot"`
-	State run.State `json:"state"`
-	RunID string    `json:"runId"`
+// Listed are the servers of an inventory.
+type Listed struct {
+	Items []Item
+	// Elsewhere are servers that the lot has made Ready too, and that another
+	// lot has installed anew since: they are that one's now.
+	Elsewhere []Item
 }
 
 // Inventory lists the servers that were provisioned, of one lot or, with an
 // empty name, of all that Temporal remembers: for each server of which a run
 // ended Ready the run that wrote its disk. A server is of the lot that wrote it
 // and of the one that confirmed it last. It needs no worker.
-func Inventory(ctx context.Context, c client.Client, lot string) ([]Item, error) {
+func Inventory(ctx context.Context, c client.Client, lot string) (Listed, error) {
 	items, err := readyServers(ctx, c)
 	if err != nil {
-		return nil, err
+		return Listed{}, err
 	}
 	items = slices.DeleteFunc(items, func(i *Item) bool {
 		return lot != "" && !slices.ContainsFunc(i.runs, func(r nodeRun) bool { return r.lot == lot })
@@ -76,12 +77,15 @@ func Inventory(ctx context.Context, c client.Client, lot string) ([]Item, error)
 		g.Go(func() error { return i.fill(filling, c) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return Listed{}, err
 	}
-	var found []Item
+	var found Listed
 	for _, i := range items {
-		if lot == "" || i.Lot == lot || i.Confirmed != nil && i.Confirmed.Lot == lot {
-			found = append(found, *i)
+		switch {
+		case lot == "" || i.Lot == lot || i.Confirmed != nil && i.Confirmed.Lot == lot:
+			found.Items = append(found.Items, *i)
+		case slices.ContainsFunc(i.runs, func(r nodeRun) bool { return r.lot == lot && r.state == run.Ready }):
+			found.Elsewhere = append(found.Elsewhere, *i)
 		}
 	}
 	return found, nil
@@ -102,7 +106,7 @@ func readyServers(ctx context.Context, c client.Client) ([]*Item, error) {
 		case len(i.runs) > 0 || r.state == run.Ready:
 			i.runs = append(i.runs, r)
 		case i.Newer == nil:
-			i.Newer = &NewerRun{Lot: r.lot, State: r.state, RunID: r.runID}
+			i.Newer = r.newer()
 		}
 	})
 	return slices.DeleteFunc(order, func(i *Item) bool { return len(i.runs) == 0 }), err

@@ -25,7 +25,12 @@ type Summary struct {
 	Stuck *StuckNode `json:"stuck,omitempty"`
 	// Paused is why the lot starts no further node, nil: it is not paused, or
 	// no worker told.
-	Paused     *run.Pause `json:"paused,omitempty"`
+	Paused *run.Pause `json:"paused,omitempty"`
+	// Waits are why queued nodes are not started yet, as far as a worker told.
+	Waits []Wait `json:"waits,omitempty"`
+	// Newer are the later runs of other lots on the servers of nodes that have
+	// ended: what is told of these nodes holds no longer.
+	Newer      []NewerRun `json:"newer,omitempty"`
 	WorkflowID string     `json:"workflowId"`
 	RunID      string     `json:"runId"`
 	Simulated  bool       `json:"simulated,omitempty"`
@@ -99,10 +104,12 @@ func Lots(ctx context.Context, c client.Client, limit int) ([]Summary, error) {
 			oldest = s.Started
 		}
 	}
+	later := newest{}
 	if err := nodeRuns(ctx, c, oldest, func(r nodeRun) {
 		if s := byRun[r.parentRunID]; s != nil {
-			s.add(r)
+			s.add(r, later.of(r.workflowID, r.lot))
 		}
+		later.see(r)
 	}); err != nil {
 		return nil, err
 	}
@@ -134,12 +141,16 @@ func summaryOf(info *workflowpb.WorkflowExecutionInfo) *Summary {
 	return s
 }
 
-// add counts a node's run; the newest of a node comes first.
-func (s *Summary) add(r nodeRun) {
+// add counts a node's run, and a newer one of another lot on its server (nil:
+// none); the newest run of a node comes first.
+func (s *Summary) add(r nodeRun, newer *NewerRun) {
 	if s.seen[r.workflowID] {
 		return
 	}
 	s.seen[r.workflowID] = true
+	if newer != nil {
+		s.Newer = append(s.Newer, *newer)
+	}
 	switch r.state {
 	case run.Ready:
 		s.Counts.Ready++
@@ -169,7 +180,7 @@ func (s *Summary) conclude() {
 	}
 	if s.open {
 		s.Counts.Queued = rest
-		s.Paused = s.told.Paused
+		s.Paused, s.Waits = s.told.Paused, waitsOf(s.told)
 	} else {
 		s.Counts.Refused += rest
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -26,17 +27,18 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if n.State == run.Refused {
 		return n, true, nil
 	}
-	d, err := t.describeNode(ctx, n.WorkflowID)
+	d, newer, err := t.describeNode(ctx, n.WorkflowID)
 	if err != nil {
 		return n, false, fmt.Errorf("node %s cannot be looked at: %w", in.Name, err)
 	}
 	if d == nil {
 		if !lotOpen && !n.State.Final() {
-			n.State, n.Reason = run.Aborted, "the lot ended before this node was started"
+			n.State, n.Reason = run.Aborted, "the lot was ended from outside before this node was started"
+			n.Remedy = run.LeftUntouched.Remedy()
 		}
 		return n, true, nil
 	}
-	n.RunID = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	n.RunID, n.Newer = d.GetWorkflowExecutionInfo().GetExecution().GetRunId(), newer
 	n.attributes(d)
 	n.activity(d)
 	n.Waits = t.failing(ctx, d)
@@ -49,32 +51,35 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if answered && m.status != nil {
 		n.tell(*m.status)
 	}
-	n.ended(d.GetWorkflowExecutionInfo().GetStatus())
+	n.ended(d.GetWorkflowExecutionInfo())
 	return n, answered || n.State.Final(), nil
 }
 
 // describeNode tells what Temporal knows of the run that this lot has started
-// for a node, nil when it has started none. Another lot may have run on the
-// same server since.
-func (t *Tracker) describeNode(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+// for a node, nil when it has started none, and which later run of another lot
+// has the server since.
+func (t *Tracker) describeNode(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, *NewerRun, error) {
 	d, err := describe(ctx, t.client, id, "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil || t.mine(d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId()) {
-		return d, err
+		return d, nil, err
 	}
-	own := ""
+	own, later := "", newest{}
 	err = list(ctx, t.client, fmt.Sprintf("WorkflowId = '%s'", id), func(info *workflowpb.WorkflowExecutionInfo) bool {
 		if r := nodeRunOf(info); t.mine(r.parentRunID) {
 			own = r.runID
+		} else {
+			later.see(r)
 		}
 		return own == ""
 	})
 	if err != nil || own == "" {
-		return nil, err
+		return nil, nil, err
 	}
-	return describe(ctx, t.client, id, own)
+	d, err = describe(ctx, t.client, id, own)
+	return d, later.of(id, t.lot), err
 }
 
 // attributes reads phase and state as the workflow last published them.
@@ -131,22 +136,53 @@ func (t *Tracker) explain(ctx context.Context, l *Lot) {
 func (n *Node) tell(s run.Status) {
 	n.Status, n.State, n.Phase = &s, s.State, s.Phase
 	n.Aborting = (n.Aborting || s.Aborting) && !s.State.Final()
-	n.Reason = ""
+	n.Reason, n.Remedy = "", ""
 	if s.Problem != nil {
 		n.Reason = s.Problem.Message
 	}
 }
 
-// ended covers workflows that were ended from outside.
-func (n *Node) ended(s enumspb.WorkflowExecutionStatus) {
-	switch s {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+// ended covers workflows that were ended from outside. One that was cancelled
+// has told how it ended, if a worker could be asked.
+func (n *Node) ended(info *workflowpb.WorkflowExecutionInfo) {
+	how := outside(info.GetStatus())
+	if how == "" || n.Status != nil && n.Status.State.Final() {
 		return
-	default: // cancelled, terminated, timed out, failed
 	}
-	n.State = run.Aborted
-	if n.Reason == "" {
-		n.Reason = fmt.Sprintf("the run's workflow was ended from outside (%s) and left the server as it was, maybe with a job at work; "+
-			"provisioning the server again takes it over", s)
+	was := n.Reason
+	n.Reason, n.Remedy = how.Message(n.Phase), how.Remedy(n.Phase)
+	if n.State == run.Stuck && n.Status != nil {
+		n.Reason += ", where it was stuck: " + was
+	}
+	n.State, n.Aborting = run.Aborted, false
+	n.stop(info.GetCloseTime().AsTime())
+}
+
+// stop stops the clocks of a run that could not do it itself.
+func (n *Node) stop(at time.Time) {
+	if n.Status == nil {
+		return
+	}
+	s := *n.Status
+	s.Ended, s.Timeline = at, slices.Clone(s.Timeline)
+	if last := len(s.Timeline) - 1; last >= 0 && s.Timeline[last].Ended.IsZero() {
+		s.Timeline[last].Ended = at
+	}
+	n.Status = &s
+}
+
+// outside is how a run was ended from outside; empty: it was not.
+func outside(s enumspb.WorkflowExecutionStatus) run.Outside {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return run.Terminated
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return run.Cancelled
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return run.TimedOut
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+		return run.Failed
+	default:
+		return ""
 	}
 }

@@ -58,6 +58,7 @@ type nodeRun struct {
 	parentRunID       string // of the lot's workflow
 	lot, node         string
 	state             run.State
+	phase             run.Phase
 	started           time.Time
 }
 
@@ -67,7 +68,7 @@ func nodeRunOf(info *workflowpb.WorkflowExecutionInfo) nodeRun {
 		workflowID: info.GetExecution().GetWorkflowId(), runID: info.GetExecution().GetRunId(),
 		parentRunID: info.GetParentExecution().GetRunId(),
 		lot:         keyword(fields, run.AttrLot), node: keyword(fields, run.AttrNode),
-		state: run.State(keyword(fields, run.AttrState)), started: info.GetStartTime().AsTime(),
+		state: run.State(keyword(fields, run.AttrState)), phase: run.Phase(keyword(fields, run.AttrPhase)), started: info.GetStartTime().AsTime(),
 	}
 	open := info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
 	switch {

@@ -31,6 +31,14 @@ func tell(ctx context.Context, c client.Client, lots []*Summary) {
 	_ = g.Wait()
 }
 
+// Ask lets a lot that is open say itself how its nodes stand, which needs a
+// worker and is one question, however large the lot is.
+func Ask(ctx context.Context, c client.Client, s Summary) (run.LotStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	return ownWord(ctx, c, &s)
+}
+
 // ownWord is a lot's result, or its answer while it is open.
 func ownWord(ctx context.Context, c client.Client, s *Summary) (status run.LotStatus, err error) {
 	if !s.open {

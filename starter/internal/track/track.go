@@ -30,11 +30,12 @@ type Lot struct {
 	Lab      bool   // the machines are simulated
 	NoWorker bool   // no worker answered, so the story is incomplete
 	Failing  string // why no worker gets the lot's workflow any further; empty: it goes on
-	Held     string // why queued nodes do not start although there is room; empty: they do
+	Held     string // why queued nodes do not start before a person has done something; empty: they do
 	// Slowed says to what the calls of all workers to the provider are limited
 	// while nodes wait for their turn; empty: not at all.
 	Slowed string
 	Paused *run.Pause // by whom and why; nil: it is not, or no worker answered
+	Waits  []Wait     // why queued nodes are not started yet
 	Nodes  []Node
 	// Runs are the runs of its workflow, the first one first: it continues as
 	// new when it gets long and when nodes are added.
@@ -49,6 +50,8 @@ type Node struct {
 	State      run.State     `json:"state"`
 	Phase      run.Phase     `json:"phase,omitempty"`
 	Reason     string        `json:"reason,omitempty"`   // why it is stuck, aborted or refused
+	Remedy     string        `json:"remedy,omitempty"`   // what to do about that, where no problem of the status says it
+	Newer      *NewerRun     `json:"newer,omitempty"`    // a later run of another lot on the server, which has or had it since; nil: none
 	Status     *run.Status   `json:"status,omitempty"`   // nil: not started, or no worker answered
 	Progress   *run.Progress `json:"progress,omitempty"` // of the phase at work, nil: none told
 	Aborting   bool          `json:"aborting,omitempty"` // its end is asked for and is not there yet
@@ -72,11 +75,12 @@ func (l Lot) Settled() bool {
 	return true
 }
 
-// Stuck gives the nodes that wait for a person.
+// Stuck gives the nodes that wait for a person, without those that are being
+// aborted.
 func (l Lot) Stuck() []Node {
 	var stuck []Node
 	for _, n := range l.Nodes {
-		if n.State == run.Stuck {
+		if n.State == run.Stuck && !n.Aborting {
 			stuck = append(stuck, n)
 		}
 	}
@@ -187,14 +191,34 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	if err := t.refresh(ctx, lot); err != nil {
 		return Lot{}, err
 	}
+	t.fill(&lot)
+	if lot.Open && lot.Settled() && t.missed() {
+		// It is the last look for who follows the lot.
+		if err := t.lookAt(ctx, all(len(t.nodes)), nil, lot.Open); err != nil {
+			return Lot{}, err
+		}
+		t.fill(&lot)
+	}
+	t.explain(ctx, &lot)
+	return lot, nil
+}
+
+// fill takes what is known of the nodes into a lot.
+func (t *Tracker) fill(lot *Lot) {
 	for i := range t.nodes {
 		m := &t.nodes[i]
 		lot.Nodes[i] = m.seen
 		lot.Lab = lot.Lab || m.seen.Node.Lab
 		lot.NoWorker = lot.NoWorker || !m.told
 	}
-	t.explain(ctx, &lot)
-	return lot, nil
+	if lot.Open {
+		lot.wait(t.status)
+	}
+}
+
+// missed reports whether nodes were left out of this look.
+func (t *Tracker) missed() bool {
+	return slices.ContainsFunc(t.nodes, func(m nodeMemory) bool { return m.look != t.look })
 }
 
 // load reads the lot's input from the first event of its history, once a
