@@ -56,7 +56,7 @@ func answers(ctx context.Context, address string, port int) bool {
 // inspect opens a session without a pinned host key and takes the machine's
 // inventory, when it is its turn.
 func (a *Activities) inspect(ctx context.Context, in run.PhaseInput, user string) (*rescue.Session, api.Inventory, error) {
-	defer a.turns.take(ctx, longestTurn)()
+	defer a.turns.take(ctx, longestQueue, longestTurn)()
 	s, err := a.dialer.Connect(ctx, a.target(in, in.Facts.Address, user, ""))
 	if err != nil {
 		return nil, api.Inventory{}, err
