@@ -104,7 +104,7 @@ func newStack(t *testing.T, o lab.Options) *stack {
 	if o.Lot == "" {
 		o.Lot = fmt.Sprintf("lot%d", n)
 	}
-	o.Dir, o.Base, o.Seed = t.TempDir(), fmt.Sprintf("127.0.%d.0", 20+n), uint64(n)
+	o.Dir, o.Base, o.Seed = t.TempDir(), fmt.Sprintf("127.100.%d.0", n), uint64(n)
 	if o.Speed == 0 {
 		o.Speed = 200
 	}

@@ -145,21 +145,33 @@ func (f *Fleet) newImages(ctx context.Context) (*images.Server, error) {
 	return images.NewFrom(dir, raw)
 }
 
-// addressesFree refuses addresses that somebody uses, another lab as a rule:
-// a machine that cannot listen would only seem to hang.
+// addressesFree refuses addresses that somebody uses, another lab as a rule,
+// before anything is made: that lab's machines may be off, and its API is not.
 func (f *Fleet) addressesFree(ctx context.Context) error {
+	for _, port := range []int{f.opts.APIPort, f.opts.ImagePort} {
+		if err := free(ctx, f.addr(port)); err != nil {
+			return fault.Operator(otherBase, "an address of the lab itself is in use: %w", err)
+		}
+	}
 	for n := 1; n <= f.opts.Servers; n++ {
 		for _, port := range []int{f.opts.SSHPort, f.opts.TalosPort} {
-			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(f.address(n).String(), strconv.Itoa(port)))
-			if err != nil {
-				return fault.Operator("end the other lab or choose another base address", "the address of server %d of the lab is in use: %w", n, err)
-			}
-			if err := listener.Close(); err != nil {
-				return err
+			if err := free(ctx, net.JoinHostPort(f.address(n).String(), strconv.Itoa(port))); err != nil {
+				return fault.Operator(otherBase, "the address of server %d of the lab is in use: %w", n, err)
 			}
 		}
 	}
 	return nil
+}
+
+const otherBase = "end the other lab or choose another base address"
+
+// free reports why nobody can listen at an address.
+func free(ctx context.Context, address string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
 }
 
 func (f *Fleet) startAPI(ctx context.Context) error {
@@ -167,7 +179,7 @@ func (f *Fleet) startAPI(ctx context.Context) error {
 	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed, Hold: f.holdAPI})
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr(f.opts.APIPort))
 	if err != nil {
-		return fault.Operator("end the other lab or choose another base address", "the lab's API cannot listen: %w", err)
+		return fault.Operator(otherBase, "the lab's API cannot listen: %w", err)
 	}
 	f.apiURL = "http://" + listener.Addr().String()
 	f.web = &http.Server{Handler: f.api.Handler(), ReadHeaderTimeout: 10 * time.Second}

@@ -22,7 +22,7 @@ type settings struct {
 
 var (
 	chosen settings                          //nolint:gochecknoglobals // flags
-	bases  = rig.Bases{Net: 3}               //nolint:gochecknoglobals // addresses are the process's
+	bases  = rig.Bases{Net: 103}             //nolint:gochecknoglobals // addresses are the process's
 	_      = registerFlags(flag.CommandLine) //nolint:gochecknoglobals // flags
 )
 

@@ -25,7 +25,7 @@ type shared struct {
 	why   string // not empty: the tests cannot run
 }
 
-var common = shared{bases: rig.Bases{Net: 2}} //nolint:gochecknoglobals // set up once by TestMain
+var common = shared{bases: rig.Bases{Net: 102}} //nolint:gochecknoglobals // set up once by TestMain
 
 func TestMain(m *testing.M) {
 	flag.Parse()
