@@ -38,7 +38,7 @@ func (a *app) dryRun(ctx context.Context, c *temporal.Connection, p *prepared) e
 	if a.structured() {
 		err = a.encode(checkFacts{LotCheck: checked, Warnings: p.warnings, Simulated: p.lot.Lab})
 	} else {
-		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, ready, p.warnings), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
+		_, err = fmt.Fprint(a.stdout, show.Plan(p.lot, ready, p.warnings, a.width()), "\n", show.Wrap(show.Check(p.lot, checked), a.width()))
 	}
 	if err != nil {
 		return err

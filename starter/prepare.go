@@ -141,7 +141,7 @@ func (a *app) confirm(ctx context.Context, l *lot.Lot, ready map[string]bool, wa
 	if a.structured() {
 		out = a.stderr
 	}
-	if _, err := fmt.Fprintln(out, show.Plan(l, ready, warnings)); err != nil {
+	if _, err := fmt.Fprintln(out, show.Plan(l, ready, warnings, a.width())); err != nil {
 		return err
 	}
 	if yes {

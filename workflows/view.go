@@ -50,7 +50,7 @@ func details(s run.Status) string {
 		}
 		fmt.Fprintf(&b, "**Erased:** %s\n\n", p.Erased)
 		if s.State == run.Stuck {
-			b.WriteString(next(p, s.Node))
+			b.WriteString(p.Next(s.Node) + "\n\n")
 		}
 	}
 	if s.Notice != "" {
@@ -61,16 +61,6 @@ func details(s run.Status) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Phase, took(r), cell(outcome(r)))
 	}
 	return b.String()
-}
-
-// next is how a stuck run goes on or ends; a retry that the remedy names, with
-// its flags, is not contradicted by a plain one.
-func next(p *run.Problem, n run.Node) string {
-	abort := fmt.Sprintf("`starter abort %s %s`", n.Lot, n.Name)
-	if p.NamesRetry() {
-		return "Or " + abort + "\n\n"
-	}
-	return fmt.Sprintf("`starter retry %s %s` (with `--batch lot.yaml` after a correction in the lot file) or %s\n\n", n.Lot, n.Name, abort)
 }
 
 func took(r run.PhaseRecord) string {
@@ -113,7 +103,7 @@ func lotDetails(s run.LotStatus) string {
 	for _, w := range s.Waits {
 		fmt.Fprintf(&b, "\n%s because %s\n", waiting(len(w.Nodes)), cell(w.Why(s.Paused)))
 	}
-	const most = 50
+	const most, longestReason = 50, 500
 	shown := 0
 	for _, n := range s.Nodes {
 		if n.Reason == "" || shown == most {
@@ -122,7 +112,10 @@ func lotDetails(s run.LotStatus) string {
 		if shown++; shown == 1 {
 			b.WriteString("\n| node | state | why |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip.End(n.Reason, maxSummary)))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip.End(n.Reason, longestReason)))
+	}
+	if shown > 0 {
+		fmt.Fprintf(&b, "\n`starter status %s` says what to do about each of them.\n", s.Lot)
 	}
 	return b.String()
 }

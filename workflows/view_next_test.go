@@ -14,7 +14,7 @@ func TestDetailsContradictNoRemedy(t *testing.T) {
 	t.Parallel()
 	s := run.Status{State: run.Stuck, Node: run.Node{Lot: "rack-1", Name: "w-1"}, Problem: &run.Problem{Remedy: "pull the disk"}}
 	require.Contains(t, details(s), "**What to do:** pull the disk\n\n")
-	require.Contains(t, details(s), "`starter retry rack-1 w-1` (with `--batch lot.yaml` after a correction in the lot file) or `starter abort rack-1 w-1`\n\n")
+	require.Contains(t, details(s), "`starter retry rack-1 w-1` (with `--batch LOT.YAML` after a correction in the lot file) or `starter abort rack-1 w-1`\n\n")
 
 	s.Problem.Remedy = run.Remedy("`starter retry LOT NODE --from stage`", s.Node)
 	require.Contains(t, details(s), "**What to do:** `starter retry rack-1 w-1 --from stage`\n\n")

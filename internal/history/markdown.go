@@ -23,13 +23,14 @@ func (l Lot) Markdown(w io.Writer) error {
 	for _, n := range stopped(nodes) {
 		if n.Problem != nil {
 			fmt.Fprintf(b, "- **%s** is %s\n", n.Node.Name, run.Told(n.State, n.Problem.Phase, line(n.Problem.Message)))
+			n.todo(b, "  ")
 		}
 	}
 	if node, p := l.FirstFailure(); p != nil {
 		fmt.Fprintf(b, "\nFirst failure: **%s** in %s at %s: %s\n\n", node, p.Phase, clock(p.Ended), line(p.Message))
 	}
 	if len(l.Nodes) > 1 {
-		b.WriteString("| phase | median | slowest | node |\n|---|---|---|---|\n")
+		b.WriteString("Phases that were passed, the slowest in the median first:\n\n| phase | median | slowest | node |\n|---|---|---|---|\n")
 		for _, t := range l.Phases() {
 			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", t.Phase, seconds(t.Median), seconds(t.Max), t.Node)
 		}
@@ -63,9 +64,7 @@ func (r *Report) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "Server %s (%s, %s), run %s of %s\n\n", r.Node.ServerName, r.Node.ServerID, r.Node.Zone, r.RunID, r.WorkflowID)
 	if p := r.Problem; p != nil {
 		fmt.Fprintf(b, "**%s (%s): %s**\n\n", p.Phase, p.Class, line(p.Message))
-		if p.Remedy != "" {
-			fmt.Fprintf(b, "What to do: %s\n\n", line(p.Remedy))
-		}
+		r.todo(b, "")
 		if p.Erased != "" {
 			fmt.Fprintf(b, "Erased: %s\n\n", p.Erased)
 		}
@@ -169,3 +168,21 @@ func seconds(d time.Duration) string {
 func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func cell(s string) string { return strings.ReplaceAll(line(s), "|", `\|`) }
+
+// todo writes what to do about a node that has stopped, and how it goes on.
+func (r *Report) todo(b *strings.Builder, indent string) {
+	if r.Problem.Remedy != "" {
+		fmt.Fprintf(b, "%sWhat to do: %s\n\n", indent, line(r.Problem.Remedy))
+	}
+	if next := r.next(); next != "" {
+		fmt.Fprintf(b, "%s%s\n\n", indent, next)
+	}
+}
+
+// next is how a node that waits for a person goes on, empty for all others.
+func (r *Report) next() string {
+	if r.State != run.Stuck || r.Problem == nil {
+		return ""
+	}
+	return r.Problem.Next(r.Node)
+}

@@ -31,10 +31,10 @@ func Choose(disks []api.Disk, rule run.DiskChoice) (api.Disk, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return api.Disk{}, fault.Operator("name one of these in the lot's systemDisk: "+List(disks),
+		return api.Disk{}, fault.Operator("name one of these in the lot file's systemDisk, and give that with `starter retry LOT NODE --batch LOT.YAML`: "+List(disks),
 			"no disk of the machine fits the rule %q", Rule(rule))
 	case len(found) > 1 && len(distinct(disks, found)) > 0:
-		return api.Disk{}, fault.Operator("name one by its serial in the lot's systemDisk: "+List(distinct(disks, found)),
+		return api.Disk{}, fault.Operator("name one by its serial in the lot file's systemDisk, and give that with `starter retry LOT NODE --batch LOT.YAML`: "+List(distinct(disks, found)),
 			"the rule %q fits %d disks of the machine", Rule(rule), len(found))
 	}
 	chosen, err := Resolve(disks, found[0].Identity())

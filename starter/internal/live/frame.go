@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func frame(v view, width, height, first int) (string, page) {
 		lines, room, p.fit = append(lines, rows...), room-len(rows), p.fit+1
 	}
 	lines = append(lines, strings.Split(strings.Repeat("\n", room), "\n")[1:]...)
-	lines = append(lines, footer(p, len(nodes), width))
+	lines = append(lines, footer(p, v.lot, width))
 	return strings.Join(lines[:min(len(lines), height)], "\n"), p
 }
 
@@ -163,10 +164,18 @@ func flow(words []string, width int) []string {
 	return lines
 }
 
-func footer(p page, nodes, width int) string {
-	text := "q leave, the runs go on"
-	if p.fit < nodes {
-		text = fmt.Sprintf("nodes %d to %d of %d", p.first+1, p.first+p.fit, nodes) + gap + "↑ ↓ PgUp PgDn scroll" + gap + text
+// footer tells what can be done; about nodes that wait for a person where there
+// is room for it.
+func footer(p page, l track.Lot, width int) string {
+	parts := []string{"q leave, the runs go on"}
+	if nodes := len(l.Nodes); p.fit < nodes {
+		parts = []string{fmt.Sprintf("nodes %d to %d of %d", p.first+1, p.first+p.fit, nodes), "↑ ↓ PgUp PgDn scroll", parts[0]}
+	}
+	text := strings.Join(parts, gap)
+	if slices.ContainsFunc(l.Nodes, func(n track.Node) bool { return n.State == run.Stuck }) {
+		if more := text + gap + fmt.Sprintf("`starter status %s` says what to do", l.Name); ansi.StringWidth(more) <= width {
+			text = more
+		}
 	}
 	return muted().Render(ansi.Truncate(text, width, "…"))
 }

@@ -14,8 +14,9 @@ import (
 const spared = "not erased *"
 
 // Plan tells what a lot will erase, and with what. The nodes whose server's last
-// run ended Ready are known by name: they are left alone if that still holds.
-func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
+// run ended Ready are known by name: they are left alone if that still holds. What
+// one has to agree to is whole on a terminal of a width in columns, 0: any.
+func Plan(l *lot.Lot, ready map[string]bool, warnings []string, width int) string {
 	var b strings.Builder
 	if l.Lab {
 		b.WriteString(Simulated + "\n\n")
@@ -33,7 +34,7 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 		}
 		rows = append(rows, []string{n.Run.Name, Clean(n.Run.ServerName), n.Run.ServerID, system, other})
 	}
-	b.WriteString(Table(rows))
+	b.WriteString(erased(rows, width))
 	b.WriteString("\nThe system disk is erased for Talos. Other disks marked ERASED get an empty GPT.\n")
 	if some {
 		b.WriteString(`* The last run on this server ended Ready. If Talos still answers there nothing
@@ -52,6 +53,20 @@ func Plan(l *lot.Lot, ready map[string]bool, warnings []string) string {
 		fmt.Fprintf(&b, "warning: %s\n", Clean(w))
 	}
 	return b.String()
+}
+
+// erased is the table of what is erased. On a narrow terminal the IDs of servers
+// stand below it.
+func erased(rows [][]string, width int) string {
+	if fits(rows, width) {
+		return Table(rows)
+	}
+	var short, ids [][]string
+	for _, r := range rows {
+		short = append(short, []string{r[0], r[1], r[3], r[4]})
+		ids = append(ids, []string{r[1], r[2]})
+	}
+	return Table(short) + "\n" + Table(ids)
 }
 
 // Choice says a disk rule in words.

@@ -39,14 +39,24 @@ func TestPlanSparesWhatIsReady(t *testing.T) {
 		l.Nodes = append(l.Nodes, lot.Node{Run: run.Node{Name: name, ServerName: "metal-" + name, ServerID: "id", Zone: "z", Disks: run.DiskPolicy{System: run.DiskChoice{Smallest: true}}}})
 	}
 	l.Nodes[2].Run.Reprovision = true
-	text := Plan(l, map[string]bool{"b": true, "c": true}, nil)
+	text := Plan(l, map[string]bool{"b": true, "c": true}, nil, 0)
 	require.Contains(t, text, `NODE  SERVER   SERVER ID  SYSTEM DISK   OTHERS
 a     metal-a  id         the smallest  ERASED
 b     metal-b  id         not erased *  not erased *
 c     metal-c  id         the smallest  ERASED
 `)
+	require.Contains(t, Plan(l, nil, nil, 40), `NODE  SERVER   SYSTEM DISK   OTHERS
+a     metal-a  the smallest  ERASED
+b     metal-b  the smallest  ERASED
+c     metal-c  the smallest  ERASED
+
+SERVER   SERVER ID
+metal-a  id
+metal-b  id
+metal-c  id
+`, "the IDs stand below on a narrow terminal")
 	require.Contains(t, text, "\n* The last run on this server ended Ready.")
-	require.NotContains(t, Plan(l, nil, nil), "*")
+	require.NotContains(t, Plan(l, nil, nil, 0), "*")
 }
 
 // TestLeftAlone: a node that was Ready already was not installed.
