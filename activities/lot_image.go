@@ -33,7 +33,7 @@ func sameImage(node run.Node, known run.LotImage, rawSHA256 string) error {
 	if known.RawSHA256 == rawSHA256 {
 		return nil
 	}
-	const give = ", and give that with `starter retry LOT NODE --batch LOT.YAML`"
+	const give = ", and give that with " + run.RetryWithFile
 	text := fmt.Sprintf("node %s has staged a raw image with sha256 %s, and the first node of lot %s (%s) one with %s", node.Name, rawSHA256, node.Lot, known.Node, known.RawSHA256)
 	if known.URL == "" || known.URL == node.Image.URL {
 		return fault.Operator("find out which image is right, write its digest (`image.rawSha256`) into the lot file"+give,

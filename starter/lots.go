@@ -74,7 +74,7 @@ func (a *app) listLots(ctx context.Context, c client.Client, limit int) error {
 // stuckReason reads from its history why a node is stuck, which needs no
 // worker. A reason that cannot be read is left out: the list still stands.
 func stuckReason(ctx context.Context, c client.Client, n track.StuckNode) string {
-	h, err := recordedHistory(ctx, c, n.WorkflowID, n.RunID)
+	h, err := history.Fetch(ctx, c, n.WorkflowID, n.RunID)
 	if err != nil {
 		return ""
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
@@ -43,7 +41,7 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 		if n.RunID == "" {
 			continue
 		}
-		h, err := recordedHistory(ctx, c.Client, n.WorkflowID, n.RunID)
+		h, err := history.Fetch(ctx, c.Client, n.WorkflowID, n.RunID)
 		if err != nil {
 			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
 		}
@@ -59,27 +57,13 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 	return lot, nil
 }
 
-// recordedHistory reads the history of a workflow's run.
-func recordedHistory(ctx context.Context, c client.Client, id, runID string) (*historypb.History, error) {
-	h := &historypb.History{}
-	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		if err != nil {
-			return nil, err
-		}
-		h.Events = append(h.Events, e)
-	}
-	return h, nil
-}
-
 // lotStory reads how the lot as a whole was steered, from all runs of its
 // workflow that Temporal still keeps.
 func lotStory(ctx context.Context, c client.Client, l track.Lot, into *history.Lot) error {
 	into.Paused = l.Paused
 	lost := 0
 	for _, runID := range l.Runs {
-		h, err := recordedHistory(ctx, c, run.LotID(l.Name), runID)
+		h, err := history.Fetch(ctx, c, run.LotID(l.Name), runID)
 		if gone := new(serviceerror.NotFound); errors.As(err, &gone) {
 			lost++
 			continue

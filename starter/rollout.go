@@ -161,7 +161,7 @@ func pausedText(lot string, nodes map[run.State]int) string {
 	case queued == 0:
 		return fmt.Sprintf("lot %[1]s is paused, but no node was waiting to be started%[2]s; the pause holds up only nodes that are added, until `starter resume %[1]s`", lot, atWork(nodes))
 	default:
-		return fmt.Sprintf("lot %[1]s starts no further node, and %[2]s in the queue%[3]s; `starter resume %[1]s` goes on", lot, stays(queued), atWork(nodes))
+		return fmt.Sprintf("lot %[1]s starts no further node, and %[2]s in the queue%[3]s; `starter resume %[1]s` goes on", lot, count.Do(queued, "node", "stay"), atWork(nodes))
 	}
 }
 
@@ -171,14 +171,6 @@ func resumedText(lot string, nodes map[run.State]int) string {
 		return fmt.Sprintf("lot %[1]s is no longer paused, and no node waits to be started; `starter status %[1]s` shows how it stands", lot)
 	}
 	return fmt.Sprintf("lot %[1]s goes on; follow it with `starter status %[1]s --watch`", lot)
-}
-
-// stays counts the nodes that a pause holds.
-func stays(nodes int) string {
-	if nodes == 1 {
-		return "1 node stays"
-	}
-	return fmt.Sprintf("%d nodes stay", nodes)
 }
 
 // atWork says that a pause leaves nodes at work alone, and stuck ones too.

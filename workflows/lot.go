@@ -238,7 +238,8 @@ func (l *lot) finish(ctx workflow.Context) (run.LotStatus, error) {
 func (l *lot) show(ctx workflow.Context) {
 	l.status.Held, l.status.Waits = "", nil
 	if !l.cancelled {
-		l.status.Held, l.status.Waits = l.rollout().held(), l.rollout().waits()
+		r := l.rollout()
+		l.status.Held, l.status.Waits = r.held(), r.waits()
 	}
 	workflow.SetCurrentDetails(ctx, lotDetails(l.status))
 }

@@ -136,12 +136,13 @@ func (l *lot) checkAdd(more run.LotInput) error {
 		if _, ok := l.index[n.Node.Name]; ok {
 			return refuse("lot %s has a node %s already: give the new one another name", l.in.Lot, n.Node.Name)
 		}
-		for server := range serversOf([]run.NodeInput{n}) {
+		own := serversOf([]run.NodeInput{n})
+		for server := range own {
 			if holder, ok := servers[server]; ok {
 				return refuse("server %s of node %s is that of node %s: give each node a server of its own", n.Node.ServerName, n.Node.Name, holder)
 			}
 		}
-		maps.Copy(servers, serversOf([]run.NodeInput{n}))
+		maps.Copy(servers, own)
 	}
 	data, err := json.Marshal(l.joined(more))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ironlot/ironlot/internal/clip"
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -89,19 +90,19 @@ func cell(s string) string {
 // lotDetails is the lot as a page of Markdown: the nodes that need a person
 // first.
 func lotDetails(s run.LotStatus) string {
-	count := map[run.State]int{}
+	states := map[run.State]int{}
 	for _, n := range s.Nodes {
-		count[n.State]++
+		states[n.State]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### Lot %s: %d of %d Ready\n\n", s.Lot, count[run.Ready], len(s.Nodes))
+	fmt.Fprintf(&b, "### Lot %s: %d of %d Ready\n\n", s.Lot, states[run.Ready], len(s.Nodes))
 	for _, state := range []run.State{run.Stuck, run.Refused, run.Aborted, run.Running, run.Queued} {
-		if count[state] > 0 {
-			fmt.Fprintf(&b, "- %d %s\n", count[state], state)
+		if states[state] > 0 {
+			fmt.Fprintf(&b, "- %d %s\n", states[state], state)
 		}
 	}
 	for _, w := range s.Waits {
-		fmt.Fprintf(&b, "\n%s because %s\n", waiting(len(w.Nodes)), cell(w.Why(s.Paused)))
+		fmt.Fprintf(&b, "\n%s because %s\n", count.Do(len(w.Nodes), "node", "wait"), cell(w.Why(s.Paused)))
 	}
 	const most, longestReason = 50, 500
 	shown := 0
@@ -118,11 +119,4 @@ func lotDetails(s run.LotStatus) string {
 		fmt.Fprintf(&b, "\n`starter status %s` says what to do about each of them.\n", s.Lot)
 	}
 	return b.String()
-}
-
-func waiting(nodes int) string {
-	if nodes == 1 {
-		return "1 node waits"
-	}
-	return fmt.Sprintf("%d nodes wait", nodes)
 }

@@ -10,3 +10,12 @@ func Of(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Do is what so many of something do, with a plain verb: 1 node waits, 2 nodes
+// wait.
+func Do(n int, what, verb string) string {
+	if n == 1 {
+		verb += "s"
+	}
+	return Of(n, what) + " " + verb
+}

@@ -14,3 +14,10 @@ func TestOf(t *testing.T) {
 		require.Equal(t, want, count.Of(n, "node"))
 	}
 }
+
+func TestDo(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0 nodes wait", 1: "1 node waits", 2: "2 nodes wait"} {
+		require.Equal(t, want, count.Do(n, "node", "wait"))
+	}
+}

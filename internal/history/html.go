@@ -29,7 +29,8 @@ func (l Lot) HTML(w io.Writer) error {
 			return run.Told(r.State, r.Problem.Phase, r.Problem.Message)
 		},
 		"lost":  func(r Report) string { return r.lost() },
-		"words": words, "next": func(r Report) string { return r.next() }, "hour": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "legend": legend,
+		"words": words, "next": func(r Report) string { return r.next() },
+		"hour": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "legend": legend,
 		"bytes": size.Text[uint64], "length": size.Text[int],
 		"total": func(r Report) string {
 			if r.Ended.IsZero() {

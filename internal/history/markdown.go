@@ -23,7 +23,7 @@ func (l Lot) Markdown(w io.Writer) error {
 	for _, n := range stopped(nodes) {
 		if n.Problem != nil {
 			fmt.Fprintf(b, "- **%s** is %s\n", n.Node.Name, run.Told(n.State, n.Problem.Phase, line(n.Problem.Message)))
-			n.todo(b, "  ")
+			n.whatToDo(b, "  ")
 		}
 	}
 	if node, p := l.FirstFailure(); p != nil {
@@ -64,7 +64,7 @@ func (r *Report) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "Server %s (%s, %s), run %s of %s\n\n", r.Node.ServerName, r.Node.ServerID, r.Node.Zone, r.RunID, r.WorkflowID)
 	if p := r.Problem; p != nil {
 		fmt.Fprintf(b, "**%s (%s): %s**\n\n", p.Phase, p.Class, line(p.Message))
-		r.todo(b, "")
+		r.whatToDo(b, "")
 		if p.Erased != "" {
 			fmt.Fprintf(b, "Erased: %s\n\n", p.Erased)
 		}
@@ -169,8 +169,8 @@ func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func cell(s string) string { return strings.ReplaceAll(line(s), "|", `\|`) }
 
-// todo writes what to do about a node that has stopped, and how it goes on.
-func (r *Report) todo(b *strings.Builder, indent string) {
+// whatToDo writes what to do about a node that has stopped, and how it goes on.
+func (r *Report) whatToDo(b *strings.Builder, indent string) {
 	if r.Problem.Remedy != "" {
 		fmt.Fprintf(b, "%sWhat to do: %s\n\n", indent, line(r.Problem.Remedy))
 	}

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// RetryWithFile is the command of remedies that begin with a correction in the
+// lot file, see Remedy.
+const RetryWithFile = "`starter retry LOT NODE --batch LOT.YAML`"
+
 // Remedy is what to do, as an activity has told it, with the commands in it as
 // they are typed for a node: the agent does not know of which node of which lot
 // its remedy will be read. It is put in once, where a problem is made or read,

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 )
 
@@ -31,14 +30,9 @@ func coresNow() (cores, error) {
 	if len(fields) < 9 || fields[0] != "cpu" {
 		return cores{}, fmt.Errorf("/proc/stat begins with %q", line)
 	}
-	var t [8]float64
-	for i := range t {
-		const ticks = 100 // a second; the same on every Linux
-		value, err := strconv.ParseFloat(fields[1+i], 64)
-		if err != nil {
-			return cores{}, err
-		}
-		t[i] = value / ticks
+	t, err := seconds(fields[1:9])
+	if err != nil {
+		return cores{}, err
 	}
 	return cores{busy: t[0] + t[1] + t[2] + t[5] + t[6], stolen: t[7]}, nil
 }

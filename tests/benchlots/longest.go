@@ -7,9 +7,7 @@ import (
 	"os"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
+	"github.com/ironlot/ironlot/internal/history"
 )
 
 // longest is the longest wait of one machine in one place.
@@ -39,16 +37,7 @@ func longestOf(machines []*machine) longest {
 
 // save writes a run's history as the Temporal CLI exports it.
 func (s *site) save(ctx context.Context, workflowID, file string) error {
-	var all historypb.History
-	events := s.client.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return err
-		}
-		all.Events = append(all.Events, event)
-	}
-	out, err := temporalproto.CustomJSONMarshalOptions{Indent: "  "}.Marshal(&all)
+	out, err := history.Export(ctx, s.client, workflowID, "")
 	if err != nil {
 		return err
 	}

@@ -30,17 +30,26 @@ func timesOf(pid int) (times, error) {
 	if len(fields) < 15 {
 		return times{}, fmt.Errorf("/proc/%d/stat has %d fields behind the name", pid, len(fields))
 	}
-	var n [4]float64
-	for i := range n {
-		const ticks = 100 // a second; the same on every Linux
-		value, err := strconv.ParseFloat(fields[11+i], 64)
-		if err != nil {
-			return times{}, err
-		}
-		n[i] = value / ticks
+	n, err := seconds(fields[11:15])
+	if err != nil {
+		return times{}, err
 	}
 	parent, err := strconv.Atoi(fields[1])
 	return times{parent: parent, own: n[0] + n[1], reaped: n[2] + n[3]}, err
+}
+
+// seconds reads processor times, which the kernel tells in ticks.
+func seconds(fields []string) ([]float64, error) {
+	const ticks = 100 // a second; the same on every Linux
+	var all []float64
+	for _, field := range fields {
+		value, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value/ticks)
+	}
+	return all, nil
 }
 
 // memoryOf reads a number of kB from a file of /proc/PID, in bytes.

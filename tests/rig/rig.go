@@ -13,13 +13,11 @@ import (
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ironlot/ironlot/internal/history"
 	"github.com/ironlot/ironlot/internal/lab"
 	"github.com/ironlot/ironlot/internal/lab/images"
 	"github.com/ironlot/ironlot/internal/lab/layout"
@@ -216,14 +214,7 @@ func (r *Rig) PublicKey() string {
 // History exports a run's history as `temporal workflow show -o json` does.
 func (r *Rig) History(id string) []byte {
 	r.t.Helper()
-	var h historypb.History
-	events := r.Client.GetWorkflowHistory(r.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		require.NoError(r.t, err)
-		h.Events = append(h.Events, e)
-	}
-	out, err := temporalproto.CustomJSONMarshalOptions{Indent: "  "}.Marshal(&h)
+	out, err := history.Export(r.t.Context(), r.Client, id, "")
 	require.NoError(r.t, err)
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/run"
 )
 
 // What can be wrong with an image.
@@ -21,7 +22,7 @@ var (
 // Another ends a remedy that names another image. The digest is a person's word:
 // without one the image must be that of the lot's first node, which this one is
 // not.
-const Another = "with its digest (`image.sha256`) in the lot file, and give that with `starter retry LOT NODE --batch LOT.YAML`"
+const Another = "with its digest (`image.sha256`) in the lot file, and give that with " + run.RetryWithFile
 
 func notImage(format string, args ...any) error {
 	return problem(ErrNotImage, "set the image URL to a metal raw disk image (raw, or raw.zst, raw.xz, raw.gz)", format, args...)

@@ -31,16 +31,16 @@ func Choose(disks []api.Disk, rule run.DiskChoice) (api.Disk, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return api.Disk{}, fault.Operator("name one of these in the lot file's systemDisk, and give that with `starter retry LOT NODE --batch LOT.YAML`: "+List(disks),
+		return api.Disk{}, fault.Operator("name one of these in the lot file's systemDisk, and give that with "+run.RetryWithFile+": "+List(disks),
 			"no disk of the machine fits the rule %q", Rule(rule))
 	case len(found) > 1 && len(distinct(disks, found)) > 0:
-		return api.Disk{}, fault.Operator("name one by its serial in the lot file's systemDisk, and give that with `starter retry LOT NODE --batch LOT.YAML`: "+List(distinct(disks, found)),
+		return api.Disk{}, fault.Operator("name one by its serial in the lot file's systemDisk, and give that with "+run.RetryWithFile+": "+List(distinct(disks, found)),
 			"the rule %q fits %d disks of the machine", Rule(rule), len(found))
 	}
 	chosen, err := Resolve(disks, found[0].Identity())
 	if others := distinct(disks, disks); err != nil && len(others) > 0 {
 		return api.Disk{}, instead(err, "name another disk by its serial in the lot file's systemDisk, with `secondaryDisks: keep` for this node, which leaves the rest alone, "+
-			"and give it with `starter retry LOT NODE --batch LOT.YAML`: "+List(others))
+			"and give it with "+run.RetryWithFile+": "+List(others))
 	}
 	return chosen, err
 }
@@ -107,7 +107,7 @@ func Secondary(disks []api.Disk, system api.Disk, policy run.Secondary) ([]api.D
 		found, err := Resolve(disks, d.Identity())
 		if err != nil {
 			return nil, instead(err, "set `secondaryDisks: keep` for this node in the lot file, which leaves all disks but the system disk alone, and give it with "+
-				"`starter retry LOT NODE --batch LOT.YAML`; to have them erased as well, "+Replace)
+				run.RetryWithFile+"; to have them erased as well, "+Replace)
 		}
 		out = append(out, found)
 	}

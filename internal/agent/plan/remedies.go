@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/ironlot/ironlot/internal/run"
+
 // What a person can do about a disk. All of it is in one place, since what the
 // write phase says of the system disk must fit what disk-prep does with it as
 // one of the others.
@@ -22,5 +24,5 @@ const (
 	// FailingSecondary is for another disk that fails. It is never passed over
 	// by itself: what is on it may be data that somebody wants gone.
 	FailingSecondary = "to install without it, set `secondaryDisks: keep` for this node in the lot file, which leaves all disks but the system disk as they are, " +
-		"and give that with `starter retry LOT NODE --batch LOT.YAML`; to have it erased as well, " + Replace
+		"and give that with " + run.RetryWithFile + "; to have it erased as well, " + Replace
 )

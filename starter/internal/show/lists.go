@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -60,7 +61,7 @@ func reasons(l track.Summary) []string {
 	}
 	for _, w := range l.Waits {
 		if w.Cause != run.WaitsForResume {
-			all = append(all, wait(len(w.Nodes))+" because "+Clean(w.Why))
+			all = append(all, count.Do(len(w.Nodes), "node", "wait")+" because "+Clean(w.Why))
 		}
 	}
 	if len(l.Newer) > 0 {

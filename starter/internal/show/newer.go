@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,33 +66,18 @@ func paragraphs(all []string) string {
 // laterRuns sums up the newer runs of other lots on a lot's servers.
 func laterRuns(newer []track.NewerRun) string {
 	var lots []string
-	states := map[string][]track.NewerRun{}
+	states := map[string]map[run.State]int{}
+	servers := map[string]int{}
 	for _, r := range newer {
-		if !slices.Contains(lots, r.Lot) {
-			lots = append(lots, r.Lot)
+		if states[r.Lot] == nil {
+			lots, states[r.Lot] = append(lots, r.Lot), map[run.State]int{}
 		}
-		states[r.Lot] = append(states[r.Lot], r)
+		states[r.Lot][r.State]++
+		servers[r.Lot]++
 	}
 	var parts []string
 	for _, lot := range lots {
-		parts = append(parts, fmt.Sprintf("lot %s has, or had, %s of it since (%s)", lot, count.Of(len(states[lot]), "server"), statesOf(states[lot])))
+		parts = append(parts, fmt.Sprintf("lot %s has, or had, %s of it since (%s)", lot, count.Of(servers[lot], "server"), byState(states[lot])))
 	}
 	return Clean(strings.Join(parts, "; "))
-}
-
-// statesOf counts runs by their state.
-func statesOf(runs []track.NewerRun) string {
-	var parts []string
-	for _, s := range []run.State{run.Ready, run.Running, run.Stuck, run.Aborted} {
-		n := 0
-		for _, r := range runs {
-			if r.State == s {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

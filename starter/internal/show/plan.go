@@ -61,12 +61,11 @@ func erased(rows [][]string, width int) string {
 	if fits(rows, width) {
 		return Table(rows)
 	}
-	var short, ids [][]string
+	var ids [][]string
 	for _, r := range rows {
-		short = append(short, []string{r[0], r[1], r[3], r[4]})
-		ids = append(ids, []string{r[1], r[2]})
+		ids = append(ids, r[1:3])
 	}
-	return Table(short) + "\n" + Table(ids)
+	return Table(without(rows, "SERVER ID")) + "\n" + Table(ids)
 }
 
 // Choice says a disk rule in words.

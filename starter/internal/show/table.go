@@ -101,15 +101,7 @@ func transpose(rows [][]string) [][]string {
 
 // fits reports whether no line of a table is wider than width; 0 is no limit.
 func fits(rows [][]string, width int) bool {
-	if width <= 0 {
-		return true
-	}
-	for line := range strings.Lines(Table(rows)) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > width {
-			return false
-		}
-	}
-	return true
+	return width <= 0 || narrow(Table(rows), width)
 }
 
 // phaseTime is the time that a run has spent in a phase, and how often it
@@ -165,13 +157,18 @@ func Counts(l track.Lot) string {
 	for _, n := range l.Nodes {
 		count[n.State]++
 	}
+	return fmt.Sprintf("%d of %d nodes Ready (%s)", count[run.Ready], len(l.Nodes), byState(count))
+}
+
+// byState tells how many are in which state.
+func byState(count map[run.State]int) string {
 	var parts []string
 	for _, s := range []run.State{run.Ready, run.Running, run.Queued, run.Stuck, run.Aborted, run.Refused} {
 		if count[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
-	return fmt.Sprintf("%d of %d nodes Ready (%s)", count[run.Ready], len(l.Nodes), strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // Stops explains every node that stopped short of Ready, and what to do. What it
@@ -187,8 +184,8 @@ func Stops(l track.Lot) string {
 			fmt.Fprintf(&b, "  since then: %s\n", Newer(*n.Newer))
 			continue
 		}
-		if todo := remedy(n); todo != "" {
-			fmt.Fprintf(&b, "  what to do: %s\n", Clean(todo))
+		if what := remedy(n); what != "" {
+			fmt.Fprintf(&b, "  what to do: %s\n", Clean(what))
 		}
 		if n.Status != nil && n.Status.Problem != nil && n.Status.Problem.Erased != "" {
 			fmt.Fprintf(&b, "  erased: %s\n", Clean(n.Status.Problem.Erased))

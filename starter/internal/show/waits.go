@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
@@ -65,12 +66,12 @@ func paused(l track.Lot) string {
 	if queued == 0 {
 		return fmt.Sprintf("%s; no node waits for that, and `starter resume %s` ends it", text, l.Name)
 	}
-	return fmt.Sprintf("%s; %s until `starter resume %s` lets it start nodes again", text, wait(queued), l.Name)
+	return fmt.Sprintf("%s; %s until `starter resume %s` lets it start nodes again", text, count.Do(queued, "node", "wait"), l.Name)
 }
 
 // waiting says for how many nodes a cause holds, and what lets them start.
 func waiting(w track.Wait) string {
-	text := fmt.Sprintf("%s because %s", wait(len(w.Nodes)), Clean(w.Why))
+	text := fmt.Sprintf("%s because %s", count.Do(len(w.Nodes), "node", "wait"), Clean(w.Why))
 	switch {
 	case w.Remedy != "":
 		return text + "; " + Clean(w.Remedy)
@@ -79,11 +80,4 @@ func waiting(w track.Wait) string {
 	default:
 		return text + "; nodes start by themselves after that"
 	}
-}
-
-func wait(nodes int) string {
-	if nodes == 1 {
-		return "1 node waits"
-	}
-	return fmt.Sprintf("%d nodes wait", nodes)
 }
