@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // Options say how the server runs.
@@ -119,13 +120,9 @@ func portsFree(ctx context.Context, o Options) error {
 		if p.port < 1 || p.port > maxPort {
 			return fault.Operator(fmt.Sprintf("give one from 1 to %d with %s", maxPort, p.flag), "%d is no port for %s", p.port, p.what)
 		}
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", join(o.Host, p.port))
-		if err != nil {
+		if err := listen.Free(ctx, join(o.Host, p.port)); err != nil {
 			return fault.Operator(fmt.Sprintf("stop what uses it, choose another with %s, or set TEMPORAL_ADDRESS to use a Temporal that runs already", p.flag),
 				"%s cannot listen on %s: %w", p.what, join(o.Host, p.port), err)
-		}
-		if err := listener.Close(); err != nil {
-			return fmt.Errorf("the port %d cannot be given back: %w", p.port, err)
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/ironlot/ironlot/internal/lab/scwapi"
 	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/lab/talosnode"
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // Fleet is a running lab.
@@ -149,13 +150,13 @@ func (f *Fleet) newImages(ctx context.Context) (*images.Server, error) {
 // before anything is made: that lab's machines may be off, and its API is not.
 func (f *Fleet) addressesFree(ctx context.Context) error {
 	for _, port := range []int{f.opts.APIPort, f.opts.ImagePort} {
-		if err := free(ctx, f.addr(port)); err != nil {
+		if err := listen.Free(ctx, f.addr(port)); err != nil {
 			return fault.Operator(otherBase, "an address of the lab itself is in use: %w", err)
 		}
 	}
 	for n := 1; n <= f.opts.Servers; n++ {
 		for _, port := range []int{f.opts.SSHPort, f.opts.TalosPort} {
-			if err := free(ctx, net.JoinHostPort(f.address(n).String(), strconv.Itoa(port))); err != nil {
+			if err := listen.Free(ctx, net.JoinHostPort(f.address(n).String(), strconv.Itoa(port))); err != nil {
 				return fault.Operator(otherBase, "the address of server %d of the lab is in use: %w", n, err)
 			}
 		}
@@ -165,19 +166,10 @@ func (f *Fleet) addressesFree(ctx context.Context) error {
 
 const otherBase = "end the other lab or choose another base address"
 
-// free reports why nobody can listen at an address.
-func free(ctx context.Context, address string) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return listener.Close()
-}
-
 func (f *Fleet) startAPI(ctx context.Context) error {
 	latency := scwapi.RealLatency().Scaled(1 / f.opts.Speed)
 	f.api = scwapi.New(scwapi.Options{Latency: &latency, Seed: f.opts.Seed, Hold: f.holdAPI})
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr(f.opts.APIPort))
+	listener, err := listen.TCP(ctx, f.addr(f.opts.APIPort))
 	if err != nil {
 		return fault.Operator(otherBase, "the lab's API cannot listen: %w", err)
 	}

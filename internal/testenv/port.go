@@ -7,6 +7,8 @@ import (
 	"net"
 	"strconv"
 	"sync"
+
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // The range lies below the one from which kernels give ports to connections
@@ -28,21 +30,18 @@ var claims struct { //nolint:gochecknoglobals // claims are the process's, not a
 func Port() int {
 	claims.Lock()
 	defer claims.Unlock()
-	var listen net.ListenConfig
 	ctx := context.Background() // the kernel answers at once
 	for range lastPort - firstPort {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // any will do
 		// An abstract socket is a lock that the kernel frees.
-		claim, err := listen.Listen(ctx, "unix", fmt.Sprintf("@ironlot-test-port-%d", port))
+		claim, err := new(net.ListenConfig).Listen(ctx, "unix", fmt.Sprintf("@ironlot-test-port-%d", port))
 		if err != nil {
 			continue
 		}
-		probe, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
+		if listen.Free(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) != nil {
 			_ = claim.Close()
 			continue
 		}
-		_ = probe.Close()
 		claims.kept = append(claims.kept, claim)
 		return port
 	}

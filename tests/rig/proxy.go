@@ -3,7 +3,6 @@ package rig
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/ironlot/ironlot/internal/listen"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -62,7 +62,7 @@ func NewProxy(target string, script Script) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	listener, err := listen.TCP(context.Background(), "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // File is one packed image with its digest.
@@ -145,7 +146,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, format Format) {
 // Listen serves on a TCP address until the context ends, and gives the base
 // URL.
 func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	listener, err := listen.TCP(ctx, addr)
 	if err != nil {
 		return "", fmt.Errorf("the image server cannot listen on %s: %w", addr, err)
 	}

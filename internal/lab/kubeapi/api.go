@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/ironlot/ironlot/internal/lab/cert"
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // admins is the group that Kubernetes lets do everything.
@@ -42,7 +43,7 @@ func Start(ctx context.Context, addr string, caCert, caKey []byte) (*API, error)
 	}
 	a := &API{ca: ca, users: x509.NewCertPool(), nodes: map[string]*corev1.Node{}}
 	a.users.AddCert(ca.Leaf)
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	listener, err := listen.TCP(ctx, addr)
 	if err != nil {
 		return nil, fmt.Errorf("the lab's Kubernetes API cannot listen: %w", err)
 	}

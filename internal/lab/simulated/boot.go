@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ironlot/ironlot/internal/lab/hardware"
+	"github.com/ironlot/ironlot/internal/listen"
 	"github.com/ironlot/ironlot/internal/pause"
 )
 
@@ -126,7 +127,7 @@ func (b *boot) runOS() {
 // serveSSH opens the SSH port, and only then is the machine in its state.
 func (b *boot) serveSSH(state State, key []byte, auth *authorized) {
 	addr := net.JoinHostPort(b.m.opts.Address, strconv.Itoa(b.m.opts.SSHPort))
-	listener, err := new(net.ListenConfig).Listen(b.ctx, "tcp", addr)
+	listener, err := listen.TCP(b.ctx, addr)
 	if err != nil {
 		b.hang("sshd: %v", err)
 		return

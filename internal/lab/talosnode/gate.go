@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync"
+
+	"github.com/ironlot/ironlot/internal/listen"
 )
 
 // gate owns the node's port for its whole life and gives connections to
@@ -69,7 +71,7 @@ func (g *gate) close() {
 }
 
 func (g *gate) listen() error {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", g.addr)
+	l, err := listen.TCP(context.Background(), g.addr)
 	if err != nil {
 		return err
 	}
