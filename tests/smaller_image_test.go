@@ -31,6 +31,7 @@ func TestANodeWithTooLittleRAMTakesASmallerImage(t *testing.T) {
 	small, err := images.New(t.TempDir(), images.Spec{Size: 64 * layout.MiB, Data: 4 * layout.MiB, Seed: 99})
 	require.NoError(t, err)
 	url, err := small.Listen(t.Context(), "127.0.0.1:0")
+	t.Cleanup(func() { require.NoError(t, small.Close()) })
 	require.NoError(t, err)
 	file, err := small.File(images.Zstd)
 	require.NoError(t, err)

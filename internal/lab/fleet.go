@@ -198,6 +198,9 @@ func (f *Fleet) Close() error {
 	if f.web != nil {
 		errs = append(errs, f.web.Close())
 	}
+	if f.images != nil {
+		errs = append(errs, f.images.Close())
+	}
 	for _, s := range f.servers {
 		errs = append(errs, s.Metal().Close())
 	}

@@ -28,6 +28,7 @@ type Server struct {
 	dir       string
 	rawSHA256 string
 	files     map[Format]func() (File, error)
+	web       *http.Server // nil until Listen
 
 	mu       sync.Mutex
 	faults   Faults
@@ -143,15 +144,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, format Format) {
 	s.serveWithFaults(w, r, file)
 }
 
-// Listen serves on a TCP address until the context ends, and gives the base
-// URL.
+// Listen serves on a TCP address until Close, and gives the base URL.
 func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
 	listener, err := listen.TCP(ctx, addr)
 	if err != nil {
 		return "", fmt.Errorf("the image server cannot listen on %s: %w", addr, err)
 	}
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	context.AfterFunc(ctx, func() { server.Close() })
-	go server.Serve(listener) //nolint:errcheck // it ends with the context
+	s.web = &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go s.web.Serve(listener) //nolint:errcheck // it ends by Close
 	return "http://" + listener.Addr().String(), nil
+}
+
+// Close ends what Listen began and gives its address back.
+func (s *Server) Close() error {
+	if s.web == nil {
+		return nil
+	}
+	return s.web.Close()
 }
