@@ -147,5 +147,8 @@ func TestReadyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	w := &readiness{in: worker1(nil), unmet: []string{"services: kubelet not running", `kubernetes: there is no node "worker-1"`}}
 	require.EqualError(t, w.late(), `node worker-1 was not Ready within 30m0s: services: kubelet not running; kubernetes: there is no node "worker-1"; `+
-		"mend what is missing, then retry, which goes on waiting; a worker that never answers may not reach a control plane on port 50001")
+		"look why with `talosctl -n 192.0.2.1 -e 192.0.2.1 service` and `talosctl -n 192.0.2.1 -e 192.0.2.1 dmesg`, mend it, then retry, which goes on waiting")
+	w.unmet = []string{"api: connection refused"}
+	require.ErrorContains(t, w.late(), "node worker-1 was not Ready within 30m0s: api: connection refused; look at its console at the provider: a VLAN")
+	require.ErrorContains(t, w.late(), "`starter retry LOT NODE --from reboot-rescue --batch LOT.YAML`", "the lot and the node are put in where it is shown")
 }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func (a *Activities) waitReady(ctx context.Context, b *beat, in run.PhaseInput) 
 	}
 	limited, cancel := context.WithDeadline(ctx, bound(ctx))
 	defer cancel()
-	w := &readiness{in: in, secrets: s, beat: b, unmet: []string{"the Talos API has not answered over mTLS yet"}}
+	w := &readiness{in: in, secrets: s, beat: b, unmet: []string{noAPI + "it has not answered over mTLS yet"}}
 	ready, err := w.wait(limited)
 	switch {
 	case ctx.Err() != nil:
@@ -117,8 +118,20 @@ func (w *readiness) report(unmet []string) {
 }
 
 func (w *readiness) late() error {
-	return fault.Operator("mend what is missing, then retry, which goes on waiting; a worker that never answers may not reach a control plane on port 50001",
-		"node %s was not Ready within %s: %s", w.in.Node.Name, w.in.Node.Timeouts.ReadyOr(), strings.Join(w.unmet, "; "))
+	return fault.Operator(lateRemedy(w.in.Facts.Address, w.unmet), "node %s was not Ready within %s: %s", w.in.Node.Name, w.in.Node.Timeouts.ReadyOr(), strings.Join(w.unmet, "; "))
+}
+
+// noAPI begins what is missing while Talos itself does not answer.
+const noAPI = "api: "
+
+// lateRemedy says how to find out why something is missing: a node that answers
+// can be asked, one that does not has a console alone.
+func lateRemedy(address string, unmet []string) string {
+	if slices.ContainsFunc(unmet, func(what string) bool { return !strings.HasPrefix(what, noAPI) }) {
+		return fmt.Sprintf("look why with `talosctl -n %[1]s -e %[1]s service` and `talosctl -n %[1]s -e %[1]s dmesg`, mend it, then retry, which goes on waiting", address)
+	}
+	return "look at its console at the provider: a VLAN or an address of its config that its network does not have keeps it away, as does, from a worker, a control plane that it does not reach on port 50001; " +
+		"mend that, then retry, which goes on waiting, or `" + "starter retry LOT NODE --from reboot-rescue --batch LOT.YAML` to install it with a corrected config"
 }
 
 func readySummary(ready run.NodeReady) string {

@@ -74,10 +74,8 @@ func requireTerminated(t *testing.T, c *cluster, k *console, l track.Lot) {
 	require.Equal(t, exitOK, k.starter("abort", "block-first", "node-2"), k.err)
 	k = k.again()
 	require.Equal(t, exitAborted, k.starter("status", "block-first", "-w"), k.err)
-	require.Contains(t, k.out.String(), `
-node-1 is aborted in wait-ssh: its run was terminated in Temporal in wait-ssh
-  what to do: a job may still be at work on the machine; provision the server again, which stops it first
-`)
+	require.Contains(t, k.out.String(), "\nnode-1 is aborted in wait-ssh: its run was terminated in Temporal in wait-ssh\n"+
+		"  what to do: a job may still be at work on the machine; provision it again with `starter provision --batch LOT.YAML --node node-1` when its lot has ended, which stops it first\n")
 	var told run.LotStatus
 	require.NoError(t, c.client.GetWorkflow(t.Context(), run.LotID("block-first"), "").Get(t.Context(), &told))
 	require.Equal(t, "its run was terminated in Temporal; `starter status block-first node-1` tells how its server was left", told.Nodes[0].Reason)

@@ -28,8 +28,9 @@ const (
 )
 
 // follow shows a lot until every node is Ready or needs a person, then how
-// it went. When ctx ends, or the person leaves the screen, the runs go on.
-func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, address string) error {
+// it went, which judge turns into an exit code. When ctx ends, or the person leaves
+// the screen, the runs go on.
+func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, address string, judge func(track.Lot) error) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	watcher := a.watcher(ctx, leave)
@@ -39,7 +40,10 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 	}
 	switch {
 	case err == nil:
-		return a.result(l, address)
+		if err := a.result(l, address); err != nil {
+			return err
+		}
+		return judge(l)
 	case ctx.Err() != nil:
 		_, _ = fmt.Fprintf(a.notes(), "\nThe runs go on. Come back with `starter status %s --watch`.\n", lotName)
 		return &exitError{code: exitInterrupted}
@@ -131,15 +135,13 @@ func (a *app) notes() io.Writer {
 func (a *app) result(l track.Lot, address string) error {
 	webUI := a.webUIOf(address)
 	if a.structured() {
-		if err := a.encode(show.ResultOf(l, webUI, time.Now())); err != nil {
-			return err
-		}
-		return outcome(l)
+		return a.encode(show.ResultOf(l, webUI, time.Now()))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nlot %s: %s\n", show.Results(l, time.Now(), a.width()), l.Name, show.Counts(l))
 	b.WriteString(show.Wrap(show.Stops(l), a.width()))
 	b.WriteString(show.Wrap(show.TakenOver(l), a.width()))
+	b.WriteString(show.Wrap(show.LeftAlone(l), a.width()))
 	b.WriteString(show.Wrap(show.Waits(l), a.width()))
 	if l.Lab {
 		b.WriteString(show.Simulated + "\n")
@@ -147,10 +149,8 @@ func (a *app) result(l track.Lot, address string) error {
 	if webUI != "" {
 		fmt.Fprintf(&b, "Web UI: %s\n", webUI)
 	}
-	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
-		return err
-	}
-	return outcome(l)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
 }
 
 // width is the terminal's, 0 when stdout is none.

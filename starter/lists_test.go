@@ -45,6 +45,15 @@ func testLists(t *testing.T, c *cluster) {
 	require.NotEmpty(t, i.RunID)
 	k = k.again()
 	require.Equal(t, exitRefused, k.starter("inventory", "nowhere"))
+	for args, want := range map[string]string{
+		"status stuck-listde":        "there is no lot \"stuck-listde\"; did you mean stuck-listed? `starter status` lists the lots",
+		"status stuck-listed node3":  `lot stuck-listed has no node "node3"; did you mean node-3? Otherwise name one of node-2, node-3`,
+		"status stuck-listed router": `lot stuck-listed has no node "router"; name one of node-2, node-3`,
+	} {
+		k = k.again()
+		require.Equal(t, exitRefused, k.starter(strings.Fields(args)...))
+		require.Contains(t, k.err.String(), want)
+	}
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("inventory", "-o", "wide"))
 	require.Contains(t, k.out.String(), i.RunID)

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
@@ -104,14 +105,38 @@ func (a *app) input(l *lot.Lot, rendered *lot.Rendered) (run.LotInput, error) {
 		return in, err
 	}
 	in = in.Share()
+	return in, inOnePayload(in)
+}
+
+// inOnePayload refuses a lot that Temporal would not take.
+func inOnePayload(in run.LotInput) error {
 	payload, err := converter.GetDefaultDataConverter().ToPayload(in)
 	if err != nil {
-		return in, fmt.Errorf("the input of lot %s cannot be encoded: %w", l.Name, err)
+		return fmt.Errorf("the input of lot %s cannot be encoded: %w", in.Lot, err)
 	}
 	if n := len(payload.GetData()); n > maxPayload {
-		return in, refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", l.Name, size.Text(n), size.Text(maxPayload))
+		return refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", in.Lot, size.Text(n), size.Text(maxPayload))
 	}
-	return in, nil
+	return nil
+}
+
+// besides takes up the nodes that the lot's last run has left and this one does
+// not name. When a person has chosen some nodes the others stay the lot's; the
+// whole of a file is the lot, and what it has no more of is said.
+func (p *prepared) besides(last track.Lot, some bool) error {
+	others := last.Others(p.in.Whole())
+	if some {
+		p.in.Others = others
+		return inOnePayload(p.in)
+	}
+	if len(others) > 0 {
+		var names []string
+		for _, o := range others {
+			names = append(names, o.Node.Name)
+		}
+		p.warnings = append(p.warnings, fmt.Sprintf("the lot's last run had nodes that this file has not, which stay as they are and are no longer shown with the lot, unless --node names those to provision: %s", clip.Names(names)))
+	}
+	return nil
 }
 
 // free refuses servers that another run holds, and tells the nodes whose
@@ -127,9 +152,9 @@ func free(ctx context.Context, c client.Client, l *lot.Lot) (ready map[string]bo
 	}
 	var problems []error
 	for _, h := range last.Held {
-		problems = append(problems, refuse(fmt.Sprintf("look at it with `starter status %s`, and wait or abort it", h.Lot),
-			"the server of node %s is held by a run of lot %s that started at %s (workflow %s, run %s)",
-			h.Node, h.Lot, h.Started.UTC().Format("2006-01-02 15:04:05 MST"), h.WorkflowID, h.RunID))
+		problems = append(problems, refuse(fmt.Sprintf("look at it with `starter status %[1]s %[2]s`, and wait, or end it with `starter abort %[1]s %[2]s`", h.Lot, h.As),
+			"the server of node %s is held by the run of node %s of lot %s that started at %s (workflow %s, run %s)",
+			h.Node, h.As, h.Lot, h.Started.UTC().Format("2006-01-02 15:04:05 MST"), h.WorkflowID, h.RunID))
 	}
 	return last.Ready, errors.Join(problems...)
 }

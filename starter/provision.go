@@ -37,7 +37,8 @@ runs and follows them. Ctrl-C ends the following alone: the runs go on.
 When another run holds one of the servers, nothing is started. A server that
 is a live Talos node is not touched either: its run is stuck in preflight,
 unless the lot file says "reprovision: true" for it. With --node only the named
-nodes of the file are provisioned, and nothing is done to the others.
+nodes of the file are provisioned. Nothing is done to the others: they stay in the
+lot as its last run has left them.
 
 Canary, parallel and maxStuck of the lot file's rollout say how the lot is worked
 through; pause, resume and add steer it while it is at work.`,
@@ -75,7 +76,11 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	if o.dryRun {
 		return a.dryRun(ctx, c, p)
 	}
-	if err := atRest(ctx, c.Client, p.lot.Name); err != nil {
+	last, err := atRest(ctx, c.Client, p.lot.Name)
+	if err != nil {
+		return err
+	}
+	if err := p.besides(last, len(o.nodes) > 0); err != nil {
 		return err
 	}
 	if err := a.agree(ctx, c.Client, p, o.yes); err != nil {
@@ -87,19 +92,22 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	if o.detach {
 		return a.detached(p.lot, c.Address)
 	}
-	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address)
+	// What was not asked for is no failure of what was.
+	named := func(l track.Lot) error { return outcome(l.Named()) }
+	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address, named)
 }
 
-// atRest refuses a lot that is at work, and says how what is stuck in it goes on.
-func atRest(ctx context.Context, c client.Client, name string) error {
+// atRest gives a lot as its last run has left it, without nodes when it had none.
+// It refuses one that is at work, and says how what is stuck in it goes on.
+func atRest(ctx context.Context, c client.Client, name string) (track.Lot, error) {
 	l, err := track.New(c, name).Look(ctx)
 	if none := new(track.NotFoundError); errors.As(err, &none) {
-		return nil
+		return track.Lot{}, nil
 	}
-	if err != nil || !l.Open {
-		return err
+	if err == nil && l.Open {
+		err = atWorkAlready(l)
 	}
-	return atWorkAlready(l)
+	return l, err
 }
 
 // fewStuck is how many stuck nodes a sentence tells of one by one.

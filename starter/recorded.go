@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/history"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -37,11 +38,16 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 	} else if err := lotStory(ctx, c.Client, l, &lot); err != nil {
 		return lot, err
 	}
+	var earlier, lost []string
 	for _, n := range nodes {
 		if n.RunID == "" {
 			continue
 		}
 		h, err := history.Fetch(ctx, c.Client, n.WorkflowID, n.RunID)
+		if gone := new(serviceerror.NotFound); n.Earlier && errors.As(err, &gone) {
+			lost = append(lost, n.Node.Name)
+			continue
+		}
 		if err != nil {
 			return lot, fmt.Errorf("the history of node %s cannot be read: %w", n.Node.Name, err)
 		}
@@ -50,6 +56,15 @@ func (a *app) recordedLot(ctx context.Context, args []string) (history.Lot, erro
 			return lot, err
 		}
 		lot.Nodes = append(lot.Nodes, *r)
+		if n.Earlier {
+			earlier = append(earlier, n.Node.Name)
+		}
+	}
+	if len(earlier) > 0 {
+		lot.Notes = append(lot.Notes, "told of earlier runs of the lot, the last one has left these nodes alone: "+clip.Names(earlier))
+	}
+	if len(lost) > 0 {
+		lot.Notes = append(lot.Notes, "Temporal no longer keeps the histories of "+clip.Names(lost))
 	}
 	if len(lot.Nodes) == 0 {
 		return lot, refuse("look at `starter status "+args[0]+"`", "no node of lot %s has been started, so there is no story to tell", args[0])

@@ -91,10 +91,10 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err != nil {
 		return err
 	}
-	if !now.Open {
-		return refuse(fmt.Sprintf("provision it again with `starter provision --batch %s`", o.batch), "lot %s has ended, so nothing can be added to it", lotName)
-	}
 	p.keepNew(now)
+	if !now.Open {
+		return refuse(againRemedy(o.batch, p.lot.Nodes), "lot %s has ended, so nothing can be added to it", lotName)
+	}
 	if len(p.in.Nodes) == 0 {
 		return refuse("append the nodes to add to the file", "lot %s has every node of %s already", lotName, o.batch)
 	}
@@ -107,11 +107,27 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	return a.said(done{Lot: lotName, Done: run.UpdateAdd, Simulated: now.Lab}, fmt.Sprintf("%s added to lot %[2]s; follow with `starter status %[2]s --watch`", count.Of(len(p.in.Nodes), "node"), lotName))
 }
 
+// fewAdded is how many nodes a command names one by one.
+const fewAdded = 5
+
+// againRemedy is how nodes come into a lot that has ended: by their names, which
+// leaves the lot's others alone.
+func againRemedy(batch string, nodes []lot.Node) string {
+	text := "`starter provision --batch " + batch
+	if n := len(nodes); n == 0 || n > fewAdded {
+		return "provision it again with " + text + "`; --node names those to provision when the lot's others are to be left alone"
+	}
+	for _, n := range nodes {
+		text += " --node " + n.Run.Name
+	}
+	return "provision what is to be added with " + text + "`, which leaves the lot's others alone"
+}
+
 // keepNew keeps of a lot file, and of its input, what the lot does not have.
 func (p *prepared) keepNew(now track.Lot) {
 	has := map[string]bool{}
 	for _, n := range now.Nodes {
-		has[n.Node.Name] = true
+		has[n.Node.Name] = !n.Earlier
 	}
 	more := run.LotInput{Lot: p.in.Lot}
 	var nodes []lot.Node

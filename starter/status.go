@@ -48,14 +48,17 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	}
 	tracker := tracking(c, args[0])
 	if watch {
-		return a.follow(ctx, tracker, args[0], c.Address)
+		return a.follow(ctx, tracker, args[0], c.Address, outcome)
 	}
 	l, err := tracker.Look(ctx)
 	if err != nil {
 		return err
 	}
 	if len(args) == 1 {
-		return a.result(l, c.Address)
+		if err := a.result(l, c.Address); err != nil {
+			return err
+		}
+		return outcome(l)
 	}
 	n, err := pick(l, args[1])
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ironlot/ironlot/internal/clip"
+	"github.com/ironlot/ironlot/internal/near"
 	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
@@ -76,7 +77,11 @@ func pick(l track.Lot, name string) (track.Node, error) {
 			return n, nil
 		}
 	}
-	return track.Node{}, refuse("name one of "+names(l.Nodes), "lot %s has no node %q", l.Name, name)
+	var known []string
+	for _, n := range l.Nodes {
+		known = append(known, n.Node.Name)
+	}
+	return track.Node{}, refuse(near.OneOf(name, known), "lot %s has no node %q", l.Name, name)
 }
 
 // names lists nodes for a sentence.

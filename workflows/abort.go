@@ -33,7 +33,7 @@ func (n *node) finishAborted(ctx workflow.Context, p phase) (run.Status, error) 
 			problem.Left, problem.Tail = run.LeftUnknown, problemOf(n.in.Node, p.name, err).Message
 		}
 	}
-	problem.Remedy = problem.Left.Remedy()
+	problem.Remedy = problem.Left.Remedy(n.in.Node)
 	n.status.Problem = &problem
 	status, err := n.finish(free, run.Aborted)
 	if err == nil {

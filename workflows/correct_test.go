@@ -170,6 +170,6 @@ func TestAbortNamesTheStateOfTheServer(t *testing.T) {
 		env.ExecuteWorkflow(ProvisionNode, lotNode())
 		problem := result(t, env).Problem
 		require.Equal(t, left, problem.Left)
-		require.Equal(t, left.Remedy(), problem.Remedy)
+		require.Equal(t, left.Remedy(lotNode().Node), problem.Remedy)
 	}
 }

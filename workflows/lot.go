@@ -74,7 +74,7 @@ type lot struct {
 }
 
 func newLot(in run.LotInput) *lot {
-	l := &lot{in: in, status: run.LotStatus{Lot: in.Lot}, index: map[string]int{}, mine: map[int]bool{}}
+	l := &lot{in: in, status: run.LotStatus{Lot: in.Lot, Others: len(in.LeftAlone())}, index: map[string]int{}, mine: map[int]bool{}}
 	nodes := in.Whole()
 	l.order = orderOf(nodes)
 	for i, n := range nodes {

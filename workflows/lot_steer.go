@@ -175,6 +175,7 @@ func (l *lot) add(_ workflow.Context, more run.LotInput) {
 		l.index[n.Node.Name] = len(l.status.Nodes)
 		l.status.Nodes = append(l.status.Nodes, run.NodeState{Name: n.Node.Name, WorkflowID: n.Node.ID(), State: run.Queued})
 	}
+	l.status.Others = len(l.in.LeftAlone())
 	l.grown, l.changed = true, true
 }
 

@@ -101,6 +101,9 @@ func lotDetails(s run.LotStatus) string {
 			fmt.Fprintf(&b, "- %d %s\n", states[state], state)
 		}
 	}
+	if s.Others > 0 {
+		fmt.Fprintf(&b, "\nThis run leaves %s of the lot alone; `starter status %s` shows all.\n", count.Of(s.Others, "other node"), s.Lot)
+	}
 	for _, w := range s.Waits {
 		fmt.Fprintf(&b, "\n%s because %s\n", count.Do(len(w.Nodes), "node", "wait"), cell(w.Why(s.Paused)))
 	}

@@ -125,6 +125,22 @@ func TestAPersonIsWaitedFor(t *testing.T) {
 	require.NotContains(t, ended.lost(), "It waits")
 }
 
+// TestAttemptsTakeTimeToo: what a pass took before its last attempt is lost, and
+// whether an open one loses any is not known.
+func TestAttemptsTakeTimeToo(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	r := reader{report: Report{State: run.Running, Read: at.Add(time.Hour), Passes: []Pass{
+		{Phase: run.Stage, Asked: at, Began: at.Add(90 * time.Second), Ended: at.Add(100 * time.Second), Attempts: 3, Outcome: Proved},
+		{Phase: run.Write, Asked: at.Add(100 * time.Second), Outcome: Open},
+	}}}
+	r.account()
+	require.Equal(t, Lost{Retried: 90 * time.Second}, r.report.Lost)
+	require.Equal(t, "Time lost: 1m30s in attempts that were tried again. It is in write since 2026-12-01 12:01:40.", r.report.lost())
+	r.report.Lost = Lost{}
+	require.Equal(t, "It is in write since 2026-12-01 12:01:40.", r.report.lost())
+}
+
 func TestWrittenForms(t *testing.T) {
 	t.Parallel()
 	l := Lot{Name: "recorded", Nodes: []Report{*recorded(t, "ready.json"), *recorded(t, "rewinds.json"), *recorded(t, "stuck-aborted.json")}}

@@ -88,18 +88,26 @@ func (r *Report) markdown(b *strings.Builder) {
 // exported history may end as soon as its run is stuck.
 func (r *Report) lost() string {
 	n := len(r.Passes)
-	if r.State != run.Stuck || n == 0 {
+	text := ""
+	switch {
+	case n == 0:
+	case r.State == run.Stuck:
+		text = "It waits for a person since " + clock(r.Passes[n-1].Ended) + "."
+	case r.Passes[n-1].Outcome == Open: // whether that is lost nobody knows yet
+		text = fmt.Sprintf("It is in %s since %s.", r.Passes[n-1].Phase, clock(r.Passes[n-1].Asked))
+	}
+	switch {
+	case text == "":
 		return r.Lost.String()
-	}
-	text := "It waits for a person since " + clock(r.Passes[n-1].Ended) + "."
-	if r.Lost.some() {
+	case r.Lost.some():
 		return r.Lost.String() + " " + text
+	default:
+		return text
 	}
-	return text
 }
 
 // some reports whether time was lost that is worth a word.
-func (l Lost) some() bool { return max(l.Person, l.Failed, l.Workers) >= time.Second }
+func (l Lost) some() bool { return max(l.Person, l.Failed, l.Retried, l.Workers) >= time.Second }
 
 // String says where time was lost.
 func (l Lost) String() string {
@@ -110,7 +118,7 @@ func (l Lost) String() string {
 	for _, p := range []struct {
 		d    time.Duration
 		what string
-	}{{l.Person, "waiting for a person"}, {l.Failed, "in passes that failed"}, {l.Workers, "waiting for a worker"}} {
+	}{{l.Person, "waiting for a person"}, {l.Failed, "in passes that failed"}, {l.Retried, "in attempts that were tried again"}, {l.Workers, "waiting for a worker"}} {
 		if p.d >= time.Second {
 			parts = append(parts, seconds(p.d)+" "+p.what)
 		}

@@ -189,6 +189,9 @@ func (r *reader) account() {
 		if !p.Began.IsZero() && p.Attempts <= 1 {
 			rep.Lost.Workers += p.Began.Sub(p.Asked)
 		}
+		if p.Outcome == Proved && p.Attempts > 1 {
+			rep.Lost.Retried += p.Began.Sub(p.Asked)
+		}
 		if p.Outcome != Failed {
 			continue
 		}

@@ -76,6 +76,7 @@ type Steer struct {
 type Lost struct {
 	Person  time.Duration `json:"person"`  // stuck, waiting for a person
 	Failed  time.Duration `json:"failed"`  // in passes that failed
+	Retried time.Duration `json:"retried"` // in passes that were proved, before their last attempt began
 	Workers time.Duration `json:"workers"` // no worker took the work
 }
 

@@ -19,8 +19,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/fault"
+	"github.com/ironlot/ironlot/internal/near"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -65,7 +65,7 @@ type Node struct {
 func (l *Lot) Only(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(l.Nodes, func(n Node) bool { return n.Run.Name == name }) {
-			return fault.Operator("name one of "+l.names(), "%s has no node %q", l.File, name)
+			return fault.Operator(near.OneOf(name, l.names()), "%s has no node %q", l.File, name)
 		}
 	}
 	l.Nodes = slices.DeleteFunc(l.Nodes, func(n Node) bool { return !slices.Contains(names, n.Run.Name) })
@@ -73,12 +73,12 @@ func (l *Lot) Only(names []string) error {
 }
 
 // names lists the nodes for a sentence.
-func (l *Lot) names() string {
+func (l *Lot) names() []string {
 	var all []string
 	for _, n := range l.Nodes {
 		all = append(all, n.Run.Name)
 	}
-	return clip.Names(all)
+	return all
 }
 
 // Load reads a lot file and checks all that can be checked without the

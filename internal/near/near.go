@@ -1,18 +1,54 @@
 // Package near guesses which word was meant.
 package near
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ironlot/ironlot/internal/clip"
+)
+
+// OneOf is the remedy of a name that is not among those that are known.
+func OneOf(typed string, known []string) string {
+	remedy := "name one of " + clip.Names(known)
+	if meant := Name(typed, known); meant != "" {
+		return fmt.Sprintf("did you mean %s? Otherwise %s", meant, remedy)
+	}
+	return remedy
+}
+
+// Name is the name closest to what was typed, or none when nothing is close, or
+// two are: who has numbered his nodes means any of them.
+func Name(typed string, names []string) string {
+	if best := closest(typed, names); len(best) == 1 {
+		return best[0]
+	}
+	return ""
+}
 
 // Word is the word closest to what was typed, or none when nothing is
 // close.
 func Word(typed string, words []string) string {
-	if len(typed) > 64 {
-		return ""
+	if best := closest(typed, words); len(best) > 0 {
+		return best[0]
 	}
-	best, least := "", max(1, min(3, len(typed)/3))+1
+	return ""
+}
+
+// closest gives the words that are as close to what was typed as any is.
+func closest(typed string, words []string) []string {
+	if len(typed) > 64 {
+		return nil
+	}
+	var best []string
+	least := max(1, min(3, len(typed)/3))
 	for _, w := range words {
-		if d := distance(strings.ToLower(typed), strings.ToLower(w)); d < least {
-			best, least = w, d
+		switch d := distance(strings.ToLower(typed), strings.ToLower(w)); {
+		case d > least:
+		case d < least, len(best) == 0:
+			best, least = []string{w}, d
+		default:
+			best = append(best, w)
 		}
 	}
 	return best

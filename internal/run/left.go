@@ -30,19 +30,25 @@ func LeftAt(p Phase) Left {
 	}
 }
 
-// Remedy says in one sentence what the state means and what to do about it.
-func (l Left) Remedy() string {
+// again is how a node is installed whose run has ended, see Remedy.
+const again = "provision it again with `starter provision --batch LOT.YAML --node NODE` when its lot has ended"
+
+// Remedy says in one sentence what the state means for a node and what to do
+// about it.
+func (l Left) Remedy(n Node) string { return Remedy(l.told(), n) }
+
+func (l Left) told() string {
 	switch l {
 	case LeftUntouched:
-		return "nothing was done to the server; provision it again whenever you like"
+		return "nothing was done to the server; " + again
 	case LeftRescue:
-		return "the server is in the rescue system or boots it, and no job runs there; provision it again, or reboot it at the provider"
+		return "the server is in the rescue system or boots it, and no job runs there; " + again + ", or reboot it at the provider"
 	case LeftWritten:
-		return "the system disk holds Talos without a config, which the next normal boot starts in maintenance; provision it again, or stop it at the provider"
+		return "the system disk holds Talos without a config, which the next normal boot starts in maintenance; " + again + ", or stop it at the provider"
 	case LeftMaintenance:
-		return "Talos runs and may still wait for a config, which anybody who reaches its API can give; provision it again, or stop it at the provider"
+		return "Talos runs and may still wait for a config, which anybody who reaches its API can give; " + again + ", or stop it at the provider"
 	case LeftConfigured:
-		return "Talos runs the lot's config and may still become Ready; look at it with talosctl, or provision it again with `reprovision: true`"
+		return "Talos runs the lot's config and may still become Ready; look at it with talosctl, or set `reprovision: true` for it in the lot file and " + again
 	default:
 		return "reboot the server at the provider before anything else is done to it"
 	}

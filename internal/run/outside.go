@@ -32,13 +32,13 @@ func (o Outside) Message(p Phase) string {
 	}
 }
 
-// Remedy says what became of the work on the machine, and what to do.
-func (o Outside) Remedy(p Phase) string {
+// Remedy says what became of the work on a node's machine, and what to do.
+func (o Outside) Remedy(p Phase, n Node) string {
 	switch {
 	case o == Cancelled, LeftAt(p) != LeftRescue:
-		return LeftAt(p).Remedy()
+		return LeftAt(p).Remedy(n)
 	default:
-		return "a job may still be at work on the machine; provision the server again, which stops it first"
+		return Remedy("a job may still be at work on the machine; "+again+", which stops it first", n)
 	}
 }
 

@@ -112,6 +112,9 @@ type LotInput struct {
 	// Common and Shared hold what the nodes have in common, see Share.
 	Common Node              `json:"common,omitzero"`
 	Shared map[string]string `json:"shared,omitempty"`
+	// Others are nodes of the lot that no input is for: this run leaves them
+	// alone, see LeftAlone.
+	Others []Other `json:"others,omitempty"`
 	// Progress is set when the workflow continues as new.
 	Progress *LotProgress `json:"progress,omitempty"`
 }
@@ -123,9 +126,10 @@ type LotStatus struct {
 	Paused *Pause      `json:"paused,omitempty"`
 	// Held says in one sentence why queued nodes do not start before a person
 	// has done something; empty when they do.
-	Held  string    `json:"held,omitempty"`
-	Waits []Wait    `json:"waits,omitempty"` // why queued nodes are not started yet, with room or without
-	Image *LotImage `json:"image,omitempty"`
+	Held   string    `json:"held,omitempty"`
+	Waits  []Wait    `json:"waits,omitempty"` // why queued nodes are not started yet, with room or without
+	Image  *LotImage `json:"image,omitempty"`
+	Others int       `json:"others,omitempty"` // how many nodes of the lot this run leaves alone
 }
 
 // NodeState is a node's line in its lot.

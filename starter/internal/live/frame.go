@@ -37,6 +37,9 @@ func frame(v view, width, height, first int) (string, page) {
 	lines := append(head[:1:1], old(v.silence, v.now, width)...)
 	lines = append(append(lines, head[1:]...), "", t.head())
 	room := max(1, height-len(lines)-1)
+	if len(nodes) <= room {
+		t.spread(nodes, now, room)
+	}
 	p := page{last: t.last(nodes, now, room)}
 	p.first = max(0, min(first, p.last))
 	for _, n := range nodes[p.first:] {

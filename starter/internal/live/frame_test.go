@@ -152,6 +152,24 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got)
 }
 
+// TestReasonsAreWholeWhileThereIsRoom: why a node is stuck is not cut for lines
+// that stay empty.
+func TestReasonsAreWholeWhileThereIsRoom(t *testing.T) {
+	t.Parallel()
+	l := rack()
+	why := strings.TrimSpace(strings.Repeat("a long cause ", 30)) + " and its end"
+	l.Nodes[6].Reason = why
+	for height, whole := range map[int]bool{24: true, 16: false} {
+		text, p := frame(view{lot: l, now: start().Add(time.Hour)}, 80, height, 0)
+		var words []string
+		for line := range strings.Lines(ansi.Strip(text)) {
+			words = append(words, strings.Fields(line)...)
+		}
+		require.Equal(t, whole, strings.Contains(strings.Join(words, " "), why), height)
+		require.Equal(t, whole, p.fit == len(l.Nodes), height)
+	}
+}
+
 func TestColoursTellTheState(t *testing.T) {
 	t.Parallel()
 	text, _ := frame(view{lot: rack(), now: start()}, 80, 24, 0)

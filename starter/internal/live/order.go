@@ -18,6 +18,9 @@ func order(nodes []track.Node) []track.Node {
 }
 
 func rank(n track.Node) int {
+	if n.Earlier {
+		return 6 // it is nothing that this run does
+	}
 	if n.Newer != nil {
 		return 3 // how it ended holds no longer
 	}

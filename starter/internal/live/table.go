@@ -15,8 +15,8 @@ import (
 
 const (
 	gap = "  "
-	// reasonLines is how many lines of its own a stuck node's reason may take
-	// when its row has no room for it.
+	// reasonLines is how many lines of its own a stuck node's reason may always
+	// take when its row has no room for it.
 	reasonLines = 3
 	leastWork   = 20 // cells of the last column
 )
@@ -74,12 +74,13 @@ type table struct {
 	columns []column
 	widths  []int
 	width   int
+	reasons int // lines that a reason may take
 }
 
 // newTable measures all nodes of a lot, so that columns stay where they are
 // while rows change places.
 func newTable(nodes []track.Node, now time.Time, width int) table {
-	t := table{width: width}
+	t := table{width: width, reasons: reasonLines}
 	for _, c := range columns() {
 		if c.from > width {
 			continue
@@ -122,6 +123,22 @@ func (t table) head() string {
 	return muted().Render(ansi.Truncate(b.String()+"PROGRESS", t.width, ""))
 }
 
+// spread lets reasons be as long as they are while all nodes fit the lines there
+// are.
+func (t *table) spread(nodes []track.Node, now time.Time, lines int) {
+	for more := reasonLines + 1; more <= lines; more++ {
+		wide, used := *t, 0
+		wide.reasons = more
+		for _, n := range nodes {
+			used += len(wide.rows(n, now))
+		}
+		if used > lines {
+			return
+		}
+		*t = wide
+	}
+}
+
 // last is the first of the nodes at the end that fill the lines there are.
 func (t table) last(nodes []track.Node, now time.Time, lines int) int {
 	i := len(nodes)
@@ -159,8 +176,8 @@ func (t table) rows(n track.Node, now time.Time) []string {
 func (t table) reason(text string) []string {
 	const indent = "  "
 	lines := show.Break(text, t.width-len(indent))
-	if len(lines) > reasonLines {
-		lines = append(lines[:reasonLines-1], strings.Join(lines[reasonLines-1:], " "))
+	if len(lines) > t.reasons {
+		lines = append(lines[:t.reasons-1], strings.Join(lines[t.reasons-1:], " "))
 	}
 	for i, line := range lines {
 		lines[i] = indent + ansi.Truncate(line, max(1, t.width-len(indent)), "…")

@@ -61,7 +61,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	for _, n := range l.Nodes {
-		if !v.changed(n) {
+		if n.Earlier || !v.changed(n) {
 			continue
 		}
 		event := Event{
@@ -104,7 +104,8 @@ type NodeResult struct {
 	Aborting bool                  `json:"aborting,omitempty"`
 	Reason   string                `json:"reason,omitempty"`
 	Remedy   string                `json:"remedy,omitempty"`
-	Newer    *track.NewerRun       `json:"newer,omitempty"` // a later run of another lot on the server
+	Newer    *track.NewerRun       `json:"newer,omitempty"`   // a later run of another lot on the server
+	Earlier  bool                  `json:"earlier,omitempty"` // an earlier run of the lot has left it so: its last one leaves it alone
 	Seconds  float64               `json:"seconds,omitempty"`
 	Phases   map[run.Phase]float64 `json:"phases,omitempty"` // seconds, all passes
 }
@@ -115,7 +116,7 @@ func ResultOf(l track.Lot, webUI string, now time.Time) Result {
 	for _, n := range l.Nodes {
 		r := NodeResult{
 			Node: n.Node.Name, Server: n.Node.ServerName, ServerID: n.Node.ServerID, Workflow: n.WorkflowID, RunID: n.RunID,
-			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason, Remedy: remedy(n), Newer: n.Newer,
+			State: n.State, Phase: n.Phase, Aborting: n.Aborting, Reason: n.Reason, Remedy: remedy(n), Newer: n.Newer, Earlier: n.Earlier,
 		}
 		if s := n.Status; s != nil {
 			end := now

@@ -132,7 +132,7 @@ func lab(simulated bool) string {
 func clipLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		b.WriteString(clip(strings.TrimSuffix(line, "\n"), width) + "\n")
+		b.WriteString(cut(strings.TrimSuffix(line, "\n"), width) + "\n")
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/track"
@@ -46,6 +47,27 @@ func TakenOver(l track.Lot) string {
 		}
 	}
 	return paragraphs(all)
+}
+
+// LeftAlone says which nodes the lot's run leaves alone; empty: none.
+func LeftAlone(l track.Lot) string {
+	var names []string
+	for _, n := range l.Nodes {
+		if n.Earlier {
+			names = append(names, n.Node.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nThe lot's last run leaves %s alone: shown is how an earlier run has left %s.\n", clip.Names(names), itOrThem(len(names)))
+}
+
+func itOrThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // mostTold is how many nodes are told of one by one.

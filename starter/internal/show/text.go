@@ -117,8 +117,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// clip cuts a line to a width in letters; 0 is without end.
-func clip(s string, width int) string {
+// cut cuts a line to a width in letters; 0 is without end.
+func cut(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
 	}

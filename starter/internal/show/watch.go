@@ -65,7 +65,7 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 		name = max(name, len(n.Node.Name))
 	}
 	for _, n := range l.Nodes {
-		if !v.changed(n) {
+		if n.Earlier || !v.changed(n) {
 			continue
 		}
 		text := fmt.Sprintf("%s  %-*s  %-7s  %-*s  %s", now.UTC().Format(time.RFC3339), name, n.Node.Name, n.State, len(run.RebootRescue), n.Phase, Doing(n))

@@ -20,6 +20,7 @@ type Holder struct {
 	WorkflowID string
 	RunID      string
 	Lot        string // that the run belongs to
+	As         string // how that lot calls the node
 	Started    time.Time
 }
 
@@ -76,6 +77,7 @@ func lastRun(ctx context.Context, c client.Client, n run.Node) (*Holder, bool, e
 	return &Holder{
 		Node: n.Name, WorkflowID: n.ID(), RunID: info.GetExecution().GetRunId(),
 		Lot:     keyword(info.GetSearchAttributes().GetIndexedFields(), run.AttrLot),
+		As:      keyword(info.GetSearchAttributes().GetIndexedFields(), run.AttrNode),
 		Started: info.GetStartTime().AsTime(),
 	}, false, nil
 }

@@ -27,22 +27,27 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 	if n.State == run.Refused {
 		return n, true, nil
 	}
-	d, newer, err := t.describeNode(ctx, n.WorkflowID)
+	d, newer, err := t.describeNode(ctx, n.WorkflowID, func(r nodeRun) bool { return t.mine(r.parentRunID) })
 	if err != nil {
-		return n, false, fmt.Errorf("node %s cannot be looked at: %w", in.Name, err)
+		return n, false, cannotLookAt(in, err)
 	}
 	if d == nil {
 		if !lotOpen && !n.State.Final() {
 			n.State, n.Reason = run.Aborted, "the lot was ended from outside before this node was started"
-			n.Remedy = run.LeftUntouched.Remedy()
+			n.Remedy = run.LeftUntouched.Remedy(in)
 		}
 		return n, true, nil
 	}
 	n.RunID, n.Newer = d.GetWorkflowExecutionInfo().GetExecution().GetRunId(), newer
+	return n, t.read(ctx, &n, d, &t.nodes[i]), nil
+}
+
+// read reads how a node's run stands into n. It reports false when a worker
+// should have answered and did not.
+func (t *Tracker) read(ctx context.Context, n *Node, d *workflowservice.DescribeWorkflowExecutionResponse, m *nodeMemory) bool {
 	n.attributes(d)
 	n.activity(d)
 	n.Waits = t.failing(ctx, d)
-	m := &t.nodes[i]
 	status := &run.Status{}
 	fresh, answered := t.ask(ctx, d, &m.memory, status)
 	if fresh {
@@ -52,23 +57,29 @@ func (t *Tracker) node(ctx context.Context, i int, lotOpen bool) (Node, bool, er
 		n.tell(*m.status)
 	}
 	n.ended(d.GetWorkflowExecutionInfo())
-	return n, answered || n.State.Final(), nil
+	return answered || n.State.Final()
 }
 
-// describeNode tells what Temporal knows of the run that this lot has started
-// for a node, nil when it has started none, and which later run of another lot
-// has the server since.
-func (t *Tracker) describeNode(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, *NewerRun, error) {
+func cannotLookAt(n run.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("node %s cannot be looked at: %w", n.Name, err)
+}
+
+// describeNode tells what Temporal knows of a node's run that is this lot's own,
+// nil when it knows none, and which later run of another lot has the server since.
+func (t *Tracker) describeNode(ctx context.Context, id string, is func(nodeRun) bool) (*workflowservice.DescribeWorkflowExecutionResponse, *NewerRun, error) {
 	d, err := describe(ctx, t.client, id, "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
 		return nil, nil, nil
 	}
-	if err != nil || t.mine(d.GetWorkflowExecutionInfo().GetParentExecution().GetRunId()) {
+	if err != nil || is(nodeRunOf(d.GetWorkflowExecutionInfo())) {
 		return d, nil, err
 	}
 	own, later := "", newest{}
 	err = list(ctx, t.client, fmt.Sprintf("WorkflowId = '%s'", id), func(info *workflowpb.WorkflowExecutionInfo) bool {
-		if r := nodeRunOf(info); t.mine(r.parentRunID) {
+		if r := nodeRunOf(info); is(r) {
 			own = r.runID
 		} else {
 			later.see(r)
@@ -150,7 +161,7 @@ func (n *Node) ended(info *workflowpb.WorkflowExecutionInfo) {
 		return
 	}
 	was := n.Reason
-	n.Reason, n.Remedy = how.Message(n.Phase), how.Remedy(n.Phase)
+	n.Reason, n.Remedy = how.Message(n.Phase), how.Remedy(n.Phase, n.Node)
 	if n.State == run.Stuck && n.Status != nil {
 		n.Reason += ", where it was stuck: " + was
 	}

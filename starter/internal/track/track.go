@@ -8,15 +8,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/ironlot/ironlot/internal/near"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/internal/throttle"
 )
@@ -58,6 +61,7 @@ type Node struct {
 	Attempt    int32         `json:"attempt,omitempty"`  // of the phase at work, from 1
 	Failure    string        `json:"failure,omitempty"`  // how the attempt before it ended
 	Waits      string        `json:"waits,omitempty"`    // why it does not go on although nothing failed on the machine, as far as it is known
+	Earlier    bool          `json:"earlier,omitempty"`  // an earlier run of the lot has left it so: the lot's run leaves it alone
 
 	turn bool // it waits in the provider's task queue
 }
@@ -65,9 +69,9 @@ type Node struct {
 // Settled reports that a node goes no further by itself.
 func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck && !n.Aborting }
 
-// Settled reports that no node goes any further by itself.
+// Settled reports that no node of the lot's run goes any further by itself.
 func (l Lot) Settled() bool {
-	for _, n := range l.Nodes {
+	for _, n := range l.Named().Nodes {
 		if !n.Settled() && (l.Held == "" || n.State != run.Queued) {
 			return false
 		}
@@ -88,9 +92,15 @@ func (l Lot) Stuck() []Node {
 }
 
 // NotFoundError says that Temporal knows no lot of this name.
-type NotFoundError struct{ Lot string }
+type NotFoundError struct {
+	Lot  string
+	Near string // a lot that may have been meant; empty: none
+}
 
 func (e *NotFoundError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("there is no lot %q; did you mean %s? `starter status` lists the lots", e.Lot, e.Near)
+	}
 	return fmt.Sprintf("there is no lot %q; `starter status` lists the lots", e.Lot)
 }
 
@@ -106,7 +116,8 @@ type Tracker struct {
 	status run.LotStatus
 	asked  memory
 	nodes  []nodeMemory
-	look   int // the how manyth it is
+	others []otherMemory // that the lot's run leaves alone
+	look   int           // the how manyth it is
 }
 
 // memory is when a workflow was asked last, and how long its history was.
@@ -156,12 +167,23 @@ func describe(ctx context.Context, c client.Client, id, runID string) (*workflow
 func describeLot(ctx context.Context, c client.Client, lot string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	d, err := describe(ctx, c, run.LotID(lot), "")
 	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return nil, &NotFoundError{lot}
+		return nil, &NotFoundError{lot, nearLot(ctx, c, lot)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lot %s cannot be looked at: %w", lot, err)
 	}
 	return d, nil
+}
+
+// nearLot is the lot that is named most like one that is not there. It is a help:
+// what cannot be listed is left out.
+func nearLot(ctx context.Context, c client.Client, name string) string {
+	seen := map[string]bool{}
+	_ = list(ctx, c, fmt.Sprintf("WorkflowType = '%s'", run.WorkflowLot), func(info *workflowpb.WorkflowExecutionInfo) bool {
+		seen[lotName(info.GetExecution().GetWorkflowId())] = true
+		return true
+	})
+	return near.Name(name, slices.Sorted(maps.Keys(seen)))
 }
 
 // Look gives the lot as it is now.
@@ -177,7 +199,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	lot := Lot{
 		Name: t.lot, RunID: t.runID, Started: info.GetStartTime().AsTime(),
 		Open:  info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		Nodes: make([]Node, len(t.inputs)), Runs: append(slices.Clone(t.runs), t.runID),
+		Nodes: make([]Node, len(t.inputs)+len(t.others)), Runs: append(slices.Clone(t.runs), t.runID),
 	}
 	var status run.LotStatus
 	fresh, answered := t.ask(ctx, d, &t.asked, &status)
@@ -187,6 +209,9 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 	lot.NoWorker = !answered
 	if lot.Open {
 		lot.Held, lot.Paused, lot.Failing = t.status.Held, t.status.Paused, t.failing(ctx, d)
+	}
+	if err := t.lookAtOthers(ctx); err != nil {
+		return Lot{}, err
 	}
 	if err := t.refresh(ctx, lot); err != nil {
 		return Lot{}, err
@@ -210,6 +235,9 @@ func (t *Tracker) fill(lot *Lot) {
 		lot.Nodes[i] = m.seen
 		lot.Lab = lot.Lab || m.seen.Node.Lab
 		lot.NoWorker = lot.NoWorker || !m.told
+	}
+	for i, m := range t.others {
+		lot.Nodes[len(t.nodes)+i] = m.seen
 	}
 	if lot.Open {
 		lot.wait(t.status)
@@ -238,6 +266,9 @@ func (t *Tracker) load(ctx context.Context, runID string) error {
 		return fmt.Errorf("the input of lot %s cannot be read (was it started by another release?): %w", t.lot, err)
 	}
 	*t = Tracker{client: t.client, queue: t.queue, lot: t.lot, runID: runID, inputs: in.Whole(), nodes: make([]nodeMemory, len(in.Nodes))}
+	for _, o := range in.LeftAlone() {
+		t.others = append(t.others, otherMemory{Other: o})
+	}
 	if in.Progress != nil {
 		t.runs = in.Progress.Runs
 	}

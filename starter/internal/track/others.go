@@ -1,0 +1,71 @@
+package track
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ironlot/ironlot/internal/run"
+)
+
+// otherMemory is a node that the lot's run leaves alone, and what is known of it.
+type otherMemory struct {
+	run.Other
+	nodeMemory
+}
+
+// lookAtOthers looks at the nodes that an earlier run of the lot has left, until
+// their runs have ended.
+func (t *Tracker) lookAtOthers(ctx context.Context) error {
+	g, looking := errgroup.WithContext(ctx)
+	g.SetLimit(lookers)
+	for i := range t.others {
+		m := &t.others[i]
+		if m.told && m.seen.State.Final() {
+			continue
+		}
+		g.Go(func() (err error) {
+			m.seen, m.told, err = t.other(looking, m)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// other looks at such a node by the run that it had. What Temporal no longer
+// keeps is told as the lot's run was told of it.
+func (t *Tracker) other(ctx context.Context, m *otherMemory) (Node, bool, error) {
+	n := Node{Node: m.Node, WorkflowID: m.Node.ID(), RunID: m.RunID, State: m.State, Phase: m.Phase, Reason: m.Reason, Earlier: true}
+	if m.RunID == "" {
+		return n, true, nil
+	}
+	d, newer, err := t.describeNode(ctx, n.WorkflowID, func(r nodeRun) bool { return r.runID == m.RunID })
+	if err != nil || d == nil {
+		return n, true, cannotLookAt(m.Node, err)
+	}
+	answered := t.read(ctx, &n, d, &m.nodeMemory)
+	n.Newer = newer
+	return n, answered, nil
+}
+
+// Named is the lot without the nodes that its run leaves alone.
+func (l Lot) Named() Lot {
+	nodes := l.Nodes
+	l.Nodes = nil
+	for _, n := range nodes {
+		if !n.Earlier {
+			l.Nodes = append(l.Nodes, n)
+		}
+	}
+	return l
+}
+
+// Others gives the nodes of a lot for a run of it that leaves them alone: those
+// that it does not name.
+func (l Lot) Others(named []run.NodeInput) []run.Other {
+	in := run.LotInput{Nodes: named}
+	for _, n := range l.Nodes {
+		in.Others = append(in.Others, run.Other{Node: n.Node.Identity(), RunID: n.RunID, State: n.State, Phase: n.Phase, Reason: n.Reason})
+	}
+	return in.LeftAlone()
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ironlot/ironlot/internal/history"
+	"github.com/ironlot/ironlot/internal/lot/lottest"
+	"github.com/ironlot/ironlot/internal/run"
+	"github.com/ironlot/ironlot/starter/internal/show"
+)
+
+// testSomeNodes: who provisions one node of a lot still has the lot.
+func testSomeNodes(t *testing.T, c *cluster, s *script) {
+	const lot = "stuck-some"
+	file := func(servers int) string {
+		path := lottest.Lot(t, lot, servers)
+		rename(t, path, "0000-4000-8000", "0014-4000-8000")
+		return path
+	}
+	k := newConsole(t, c.address)
+	require.Equal(t, exitStuck, k.starter("provision", "--batch", file(3), "--yes"), k.err)
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("abort", lot, "node-2"), k.err)
+	k = k.again()
+	require.Equal(t, exitAborted, k.starter("status", lot, "--watch"), k.err)
+	first := resultOf(t, k, lot)
+	require.Len(t, first, 3)
+
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(3), "--yes", "--node", "node-1"), "node-2 was not asked for: %s", k.err)
+	require.Contains(t, k.out.String(), "2 of 3 nodes Ready (2 ready, 1 aborted)")
+	require.Contains(t, k.out.String(), "The lot's last run leaves node-2, node-3 alone: shown is how an earlier run has left them.\n")
+	require.NotRegexp(t, `Z +node-[23] `, k.out.String(), "nothing happens to them")
+	k = k.again()
+	require.Equal(t, exitAborted, k.starter("status", lot), "the lot is not whole")
+	require.Contains(t, k.out.String(), "node-2 is aborted in write by ann@"+host(t))
+
+	s.mend(lot)
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(3), "--yes", "--node", "node-2"), k.err)
+	require.Contains(t, k.out.String(), "3 of 3 nodes Ready (3 ready)")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("status", lot), k.err)
+	last := resultOf(t, k, lot)
+	require.Len(t, last, 3)
+	require.False(t, last["node-2"].Earlier)
+	require.NotEqual(t, first["node-2"].RunID, last["node-2"].RunID)
+	require.True(t, last["node-3"].Earlier)
+	require.Equal(t, first["node-3"].RunID, last["node-3"].RunID, "left by the first of three runs")
+	require.Len(t, last["node-3"].Phases, len(run.Phases()))
+	requireWholeStory(t, k, lot)
+
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("retry", lot, "node-3"))
+	require.Contains(t, k.err.String(), "node node-3 is Ready, and its run has ended")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(4), "--yes"))
+	require.Contains(t, k.err.String(), " --node node-4`, which leaves the lot's others alone")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(1), "--yes"), k.err)
+	require.Contains(t, k.out.String(), "warning: the lot's last run had nodes that this file has not, which stay as they are and are no longer shown with the lot, unless --node names those to provision: node-2, node-3\n")
+	require.Len(t, resultOf(t, k, lot), 1)
+}
+
+// resultOf gives how a lot's nodes stand, by name.
+func resultOf(t *testing.T, k *console, lot string) map[string]show.NodeResult {
+	t.Helper()
+	k = k.again()
+	k.starter("status", lot, "-o", "json")
+	var r show.Result
+	require.NoError(t, json.Unmarshal([]byte(k.out.String()), &r), k.err)
+	nodes := map[string]show.NodeResult{}
+	for _, n := range r.Nodes {
+		nodes[n.Node] = n
+	}
+	return nodes
+}
+
+// requireWholeStory: the post-mortem and the completion know every node.
+func requireWholeStory(t *testing.T, k *console, lot string) {
+	t.Helper()
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("postmortem", lot, "-o", "json"), k.err)
+	var story history.Lot
+	require.NoError(t, json.Unmarshal([]byte(k.out.String()), &story))
+	require.Len(t, story.Nodes, 3)
+	require.Contains(t, story.Notes, "told of earlier runs of the lot, the last one has left these nodes alone: node-1, node-3")
+	for _, node := range []string{"node-1", "node-2", "node-3"} {
+		k = k.again()
+		require.Equal(t, exitOK, k.starter("status", lot, node), k.err)
+	}
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("__complete", "status", lot, ""), k.err)
+	require.Contains(t, k.out.String(), "node-3\tready\n")
+}
