@@ -140,7 +140,7 @@ dies on the way, and tells its story afterwards.
   starter up                            Temporal, its Web UI and a worker, on this machine
   starter provision --batch lot.yaml    show what is erased, ask, start, follow
   starter status                        the lots; status LOT, status LOT NODE
-  starter ui LOT                        the lot's stuck nodes in Temporal's Web UI
+  starter ui LOT                        the lot's page in Temporal's Web UI
   starter inventory                     what was provisioned, by which run
   starter retry LOT NODE                let a stuck node go on; abort ends its run
   starter pause LOT                     start no further node; resume goes on, add adds nodes

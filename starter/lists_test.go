@@ -60,9 +60,10 @@ func testLists(t *testing.T, c *cluster) {
 	require.Contains(t, k.out.String(), "SIMULATED")
 
 	for args, want := range map[string]string{
-		"ui":                    `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotState+%3D+%22stuck%22`,
-		"ui stuck-listed":       `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotLot+%3D+%22stuck-listed%22+AND+IronlotState+%3D+%22stuck%22`,
-		"ui stuck-listed --all": `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotLot+%3D+%22stuck-listed%22`,
+		"ui":                      `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotState+%3D+%22stuck%22`,
+		"ui stuck-listed":         `http://ui.example/namespaces/default/workflows/lot%2Fstuck-listed/` + l.RunID + `/user-metadata`,
+		"ui stuck-listed --stuck": `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotLot+%3D+%22stuck-listed%22+AND+IronlotState+%3D+%22stuck%22`,
+		"ui stuck-listed --all":   `http://ui.example/namespaces/default/workflows?query=WorkflowType+%3D+%22ProvisionNode%22+AND+IronlotLot+%3D+%22stuck-listed%22`,
 		"ui stuck-listed node-2": "http://ui.example/namespaces/default/workflows/provision%2Fscaleway%2F" +
 			"00000000-0006-4000-8000-000000000002/" + l.Stuck.RunID + "/user-metadata",
 	} {

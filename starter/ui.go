@@ -14,34 +14,39 @@ import (
 )
 
 func (a *app) uiCommand() *cobra.Command {
-	var all, only bool
+	var o uiFlags
 	cmd := &cobra.Command{
 		Use:   "ui [LOT [NODE]]",
-		Short: "Open Temporal's Web UI at the stuck nodes",
-		Long: `Opens Temporal's Web UI in the browser, and prints the address: the stuck nodes
-of all lots or of one lot, with --all the lot's other nodes too; with a node
-the page of its run. Without a desktop, with --print and with -o json or -o yaml
-it prints alone.`,
+		Short: "Open Temporal's Web UI at a lot's or a node's page",
+		Long: `Opens Temporal's Web UI in the browser, and prints the address: the page of a lot,
+which tells of each stuck node why it is stuck; with --stuck the list of its stuck
+nodes, with --all that of all its nodes; with a node the page of its run. Without a
+lot the lists are those of all lots. Without a desktop, with --print and with -o json
+or -o yaml it prints alone.`,
 		Args:              takes(0, argMaybeLot, argMaybeNode),
 		ValidArgsFunction: a.completeLotAndNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			page, err := a.page(cmd.Context(), args, all)
+			page, err := a.page(cmd.Context(), args, o)
 			if err != nil {
 				return err
 			}
 			if a.structured() {
 				return a.encode(uiFacts{URL: page})
 			}
-			if _, err := fmt.Fprintln(a.stdout, page); err != nil || only {
+			if _, err := fmt.Fprintln(a.stdout, page); err != nil || o.print {
 				return err
 			}
 			return a.browse(cmd.Context(), page)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all nodes, not the stuck ones alone")
-	cmd.Flags().BoolVar(&only, "print", false, "print the address and open nothing")
+	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "the list of the stuck nodes")
+	cmd.Flags().BoolVar(&o.all, "all", false, "the list of all nodes")
+	cmd.Flags().BoolVar(&o.print, "print", false, "print the address and open nothing")
+	cmd.MarkFlagsMutuallyExclusive("stuck", "all")
 	return cmd
 }
+
+type uiFlags struct{ stuck, all, print bool }
 
 // uiFacts is the answer to programs.
 type uiFacts struct {
@@ -49,7 +54,7 @@ type uiFacts struct {
 }
 
 // page is the address of what a person wants to see.
-func (a *app) page(ctx context.Context, args []string, all bool) (string, error) {
+func (a *app) page(ctx context.Context, args []string, o uiFlags) (string, error) {
 	if err := a.checkWebUI(); err != nil {
 		return "", err
 	}
@@ -64,15 +69,20 @@ func (a *app) page(ctx context.Context, args []string, all bool) (string, error)
 	}
 	base += "/namespaces/" + url.PathEscape(c.Namespace) + "/workflows"
 	if len(args) == 0 {
-		return base + filter("", all), nil
+		return base + filter("", o.all), nil
 	}
 	// A name that was mistyped is no list without stuck nodes.
 	l, err := track.New(c.Client, args[0]).Look(ctx)
 	if err != nil {
 		return "", err
 	}
-	if len(args) == 1 {
-		return base + filter(l.Name, all), nil
+	switch {
+	case len(args) == 2 && (o.stuck || o.all):
+		return "", refuse("leave out the node, or the flag", "--stuck and --all are lists of a lot's nodes")
+	case len(args) == 1 && (o.stuck || o.all):
+		return base + filter(l.Name, o.all), nil
+	case len(args) == 1:
+		return base + "/" + url.PathEscape(run.LotID(l.Name)) + "/" + l.RunID + "/user-metadata", nil
 	}
 	n, err := pick(l, args[1])
 	if err != nil {
@@ -123,7 +133,7 @@ func filter(lot string, all bool) string {
 // tells how it stands.
 func nodePage(base string, n track.Node) (string, error) {
 	if n.RunID == "" {
-		return "", refuse(fmt.Sprintf("look at its lot with `starter ui %s --all`", n.Node.Lot), "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
+		return "", refuse(fmt.Sprintf("look at its lot with `starter ui %s`", n.Node.Lot), "node %s is %s: it has no run to be shown", n.Node.Name, n.State)
 	}
 	return base + "/" + url.PathEscape(n.WorkflowID) + "/" + n.RunID + "/user-metadata", nil
 }

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,7 +47,35 @@ func Lots(lots []track.Summary, now time.Time, wide bool, width int) string {
 	for i := range rows { // reasons are not to be cut: they go below
 		rows[i] = rows[i][:len(rows[i])-1]
 	}
-	return clipLines(Table(rows), width) + Wrap(whys, width) + lab(simulated)
+	return clipLines(Table(narrowed(rows, width)), width) + Wrap(whys, width) + lab(simulated)
+}
+
+// narrowed leaves out of a list of lots what says the least, until it fits: the
+// columns of states that no lot has, then the year and the seconds of the start, then
+// all of it.
+func narrowed(rows [][]string, width int) [][]string {
+	for _, title := range []string{"QUEUED", "RUNNING", "OTHER", "STUCK"} {
+		if !fits(rows, width) && empty(rows, title) {
+			rows = without(rows, title)
+		}
+	}
+	if started := slices.Index(rows[0], "STARTED"); !fits(rows, width) {
+		for _, row := range rows[1:] {
+			if at, err := time.Parse(time.DateTime, row[started]); err == nil {
+				row[started] = at.Format("01-02 15:04")
+			}
+		}
+	}
+	if !fits(rows, width) {
+		rows = without(rows, "STARTED")
+	}
+	return rows
+}
+
+// empty reports whether a column has nothing but its title.
+func empty(rows [][]string, title string) bool {
+	i := slices.Index(rows[0], title)
+	return i >= 0 && !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "" })
 }
 
 // reasons are what a lot's counts do not tell: why the first stuck node is stuck,

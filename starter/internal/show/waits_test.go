@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,4 +81,24 @@ func TestPauseOfALotWithoutAQueue(t *testing.T) {
 	l.Nodes = waitingLots()[0].Nodes
 	l.Waits = []track.Wait{{Cause: run.WaitsForResume, Why: "the lot is paused", Remedy: "resume", Nodes: []string{"b"}}}
 	require.Equal(t, "\nThe lot is paused by a person: lunch; 1 node waits until `starter resume l` lets it start nodes again.\n", Waits(l))
+}
+
+// TestAListFitsATerminal: what says nothing gives way before anything is cut.
+func TestAListFitsATerminal(t *testing.T) {
+	t.Parallel()
+	lots := []track.Summary{
+		{Lot: "rack-17-north", State: run.Stuck, Nodes: 1000, Counts: track.Counts{Ready: 997, Stuck: 3}, Started: start(), Stuck: &track.StuckNode{Node: "w-2", Reason: "two disks are alike"}},
+		{Lot: "rack-17-south", State: run.Ready, Nodes: 300, Counts: track.Counts{Ready: 300}, Started: start(), Ended: start().Add(time.Hour)},
+	}
+	text := Lots(lots, start().Add(2*time.Hour), false, 80)
+	require.True(t, narrow(text, 80), text)
+	require.NotContains(t, text, "…")
+	require.NotContains(t, text, "QUEUED")
+	require.Regexp(t, `rack-17-north +stuck +997/1000 +3 +2026-12-01 12:00:00 +2h00m`, text)
+	lots[0].Counts.Running, lots[0].Counts.Queued = 1, 1
+	require.Regexp(t, `rack-17-north +stuck +997/1000 +1 +1 +3 +12-01 12:00 +2h00m`, Lots(lots, start().Add(2*time.Hour), false, 80))
+	lots[0].Counts.Refused = 1
+	text = Lots(lots, start().Add(2*time.Hour), false, 80)
+	require.NotContains(t, text, "…")
+	require.Regexp(t, `rack-17-north +stuck +997/1000 +1 +1 +3 +1 +2h00m`, text)
 }
