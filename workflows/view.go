@@ -61,8 +61,12 @@ func details(s run.Status) string {
 	for _, r := range s.Timeline {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.Phase, took(r), cell(outcome(r)))
 	}
-	return b.String()
+	return b.String() + foot
 }
+
+// foot is an empty paragraph: the Web UI (2.42) cuts the end of a page that has a
+// table.
+const foot = "\n\u00a0\n"
 
 func took(r run.PhaseRecord) string {
 	if r.Ended.IsZero() {
@@ -114,12 +118,10 @@ func lotDetails(s run.LotStatus) string {
 			continue
 		}
 		if shown++; shown == 1 {
+			fmt.Fprintf(&b, "\n`starter status %s` says what to do about each of them:\n", s.Lot)
 			b.WriteString("\n| node | state | why |\n|---|---|---|\n")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", n.Name, n.State, cell(clip.End(n.Reason, longestReason)))
 	}
-	if shown > 0 {
-		fmt.Fprintf(&b, "\n`starter status %s` says what to do about each of them.\n", s.Lot)
-	}
-	return b.String()
+	return b.String() + foot
 }
