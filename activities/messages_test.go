@@ -150,5 +150,5 @@ func TestReadyThatDoesNotCome(t *testing.T) {
 		"look why with `talosctl -n 192.0.2.1 -e 192.0.2.1 service` and `talosctl -n 192.0.2.1 -e 192.0.2.1 dmesg`, mend it, then retry, which goes on waiting")
 	w.unmet = []string{"api: connection refused"}
 	require.ErrorContains(t, w.late(), "node worker-1 was not Ready within 30m0s: api: connection refused; look at its console at the provider: a VLAN")
-	require.ErrorContains(t, w.late(), "`starter retry LOT NODE --from reboot-rescue --batch LOT.YAML`", "the lot and the node are put in where it is shown")
+	require.ErrorContains(t, w.late(), "`starter abort LOT NODE` and, when the lot has ended, `starter provision --batch LOT.YAML --node NODE`", "the lot and the node are put in where it is shown")
 }

@@ -131,7 +131,7 @@ func lateRemedy(address string, unmet []string) string {
 		return fmt.Sprintf("look why with `talosctl -n %[1]s -e %[1]s service` and `talosctl -n %[1]s -e %[1]s dmesg`, mend it, then retry, which goes on waiting", address)
 	}
 	return "look at its console at the provider: a VLAN or an address of its config that its network does not have keeps it away, as does, from a worker, a control plane that it does not reach on port 50001; " +
-		"mend that, then retry, which goes on waiting, or `" + "starter retry LOT NODE --from reboot-rescue --batch LOT.YAML` to install it with a corrected config"
+		"mend the network and retry, which goes on waiting; a wrong config takes `starter abort LOT NODE` and, when the lot has ended, `starter provision --batch LOT.YAML --node NODE` with the corrected file"
 }
 
 func readySummary(ready run.NodeReady) string {

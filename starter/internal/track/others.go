@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -41,12 +42,19 @@ func (t *Tracker) other(ctx context.Context, m *otherMemory) (Node, bool, error)
 	}
 	d, newer, err := t.describeNode(ctx, n.WorkflowID, func(r nodeRun) bool { return r.runID == m.RunID })
 	if err != nil || d == nil {
+		if !n.State.Final() {
+			n.Waits = "its run has ended since, and Temporal no longer keeps how"
+		}
 		return n, true, cannotLookAt(m.Node, err)
 	}
 	answered := t.read(ctx, &n, d, &m.nodeMemory)
 	n.Newer = newer
 	return n, answered, nil
 }
+
+// maxLeftReason bounds what a lot's input tells of a node that is left alone, in
+// bytes: its own run has the whole reason.
+const maxLeftReason = 200
 
 // Named is the lot without the nodes that its run leaves alone.
 func (l Lot) Named() Lot {
@@ -65,7 +73,7 @@ func (l Lot) Named() Lot {
 func (l Lot) Others(named []run.NodeInput) []run.Other {
 	in := run.LotInput{Nodes: named}
 	for _, n := range l.Nodes {
-		in.Others = append(in.Others, run.Other{Node: n.Node.Identity(), RunID: n.RunID, State: n.State, Phase: n.Phase, Reason: n.Reason})
+		in.Others = append(in.Others, run.Other{Node: n.Node.Identity(), RunID: n.RunID, State: n.State, Phase: n.Phase, Reason: clip.End(n.Reason, maxLeftReason)})
 	}
 	return in.LeftAlone()
 }

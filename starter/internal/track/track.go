@@ -238,6 +238,7 @@ func (t *Tracker) fill(lot *Lot) {
 	}
 	for i, m := range t.others {
 		lot.Nodes[len(t.nodes)+i] = m.seen
+		lot.NoWorker = lot.NoWorker || !m.told
 	}
 	if lot.Open {
 		lot.wait(t.status)
