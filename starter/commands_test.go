@@ -32,6 +32,7 @@ func TestCommands(t *testing.T) {
 	t.Run("screen", func(t *testing.T) { t.Parallel(); testScreen(t, c) })
 	t.Run("rollout", func(t *testing.T) { t.Parallel(); testRollout(t, c, s) })
 	t.Run("some nodes", func(t *testing.T) { t.Parallel(); testSomeNodes(t, c, s) })
+	t.Run("left at work", func(t *testing.T) { t.Parallel(); testLeftAtWork(t, c) })
 	t.Run("interrupt", func(t *testing.T) { t.Parallel(); testInterrupt(t, c, s) })
 	t.Run("lists", func(t *testing.T) { t.Parallel(); testLists(t, c) })
 	t.Run("lots on the same servers", func(t *testing.T) { t.Parallel(); testSameServers(t, c) })

@@ -65,6 +65,59 @@ func testSomeNodes(t *testing.T, c *cluster, s *script) {
 	require.Len(t, resultOf(t, k, lot), 1)
 }
 
+// testLeftAtWork: somebody has terminated the lot's workflow, and its nodes are at
+// work still. A run of the lot for another node shows them, and they are steered.
+func testLeftAtWork(t *testing.T, c *cluster) {
+	const lot = "block-left"
+	file := func(servers int) string {
+		path := lottest.Lot(t, lot, servers)
+		rename(t, path, "0000-4000-8000", "0015-4000-8000")
+		rename(t, path, "    config: controlplane.yaml\n", "") // else workers wait for it
+		return path
+	}
+	k := newConsole(t, c.address)
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(2), "-y", "-d"), k.err)
+	atWork := func(names ...string) func() bool {
+		return func() bool {
+			nodes := resultOf(t, k, lot)
+			for _, name := range names {
+				if nodes[name].Phase != run.WaitSSH {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	eventually(t, "both nodes are at work", atWork("node-1", "node-2"))
+	require.NoError(t, c.client.TerminateWorkflow(t.Context(), run.LotID(lot), "", "a mistake"))
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("provision", "--batch", file(3), "-y", "--node", "node-2"), "its server is held")
+	require.Contains(t, k.err.String(), "held by the run of node node-2 of lot block-left")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(3), "-y", "-d", "--node", "node-3"), k.err)
+	eventually(t, "all three are at work", atWork("node-1", "node-2", "node-3"))
+	nodes := resultOf(t, k, lot)
+	require.True(t, nodes["node-1"].Earlier && nodes["node-2"].Earlier && !nodes["node-3"].Earlier)
+	require.Equal(t, run.Running, nodes["node-1"].State)
+
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(3), "-y"), "a server that is held is not added")
+	require.Contains(t, k.err.String(), "held by the run of node node-1 of lot block-left")
+	for _, name := range []string{"node-1", "node-3"} {
+		k = k.again()
+		require.Equal(t, exitOK, k.starter("abort", lot, name), k.err)
+	}
+	k = k.again()
+	require.Equal(t, exitAborted, k.starter("status", lot, "-w"), k.err)
+	require.Equal(t, run.Running, resultOf(t, k, lot)["node-2"].State, "it is left alone")
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("abort", lot, "node-2"), k.err)
+	eventually(t, "all have ended", func() bool {
+		nodes := resultOf(t, k, lot)
+		return nodes["node-1"].State == run.Aborted && nodes["node-2"].State == run.Aborted && nodes["node-3"].State == run.Aborted
+	})
+}
+
 // resultOf gives how a lot's nodes stand, by name.
 func resultOf(t *testing.T, k *console, lot string) map[string]show.NodeResult {
 	t.Helper()
