@@ -28,13 +28,13 @@ const (
 )
 
 // follow shows a lot until every node is Ready or needs a person, then how
-// it went, which judge turns into an exit code. When ctx ends, or the person leaves
-// the screen, the runs go on.
-func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, address string, judge func(track.Lot) error) error {
+// it went. The part of the lot that was asked for is waited for, and makes the exit
+// code. When ctx ends, or the person leaves the screen, the runs go on.
+func (a *app) follow(ctx context.Context, tracker looker, lotName, address string, part func(track.Lot) track.Lot) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	watcher := a.watcher(ctx, leave)
-	l, err := watch(ctx, tracker, watcher, show.Silence{Lot: lotName, Address: address})
+	l, err := watch(ctx, tracker, watcher, show.Silence{Lot: lotName, Address: address}, part)
 	if closed := watcher.Close(); err == nil {
 		err = closed
 	}
@@ -43,7 +43,7 @@ func (a *app) follow(ctx context.Context, tracker *track.Tracker, lotName, addre
 		if err := a.result(l, address); err != nil {
 			return err
 		}
-		return judge(l)
+		return outcome(part(l))
 	case ctx.Err() != nil:
 		_, _ = fmt.Fprintf(a.notes(), "\nThe runs go on. Come back with `starter status %s --watch`.\n", lotName)
 		return &exitError{code: exitInterrupted}
@@ -67,9 +67,9 @@ func tracking(c *temporal.Connection, lot string) *track.Tracker {
 	return track.New(c.Client, lot).WithQueue(throttle.Queue{Service: c.WorkflowService(), Namespace: c.Namespace})
 }
 
-// watch shows the lot again and again until it settles, and says so while
-// nobody answers.
-func watch(ctx context.Context, tracker looker, watcher show.Watcher, silence show.Silence) (track.Lot, error) {
+// watch shows the lot again and again until the part of it that matters settles,
+// and says so while nobody answers.
+func watch(ctx context.Context, tracker looker, watcher show.Watcher, silence show.Silence, part func(track.Lot) track.Lot) (track.Lot, error) {
 	silence.Since = time.Now()
 	for {
 		began := time.Now()
@@ -89,7 +89,7 @@ func watch(ctx context.Context, tracker looker, watcher show.Watcher, silence sh
 			began = time.Now() // nobody was kept busy: look again soon
 		default:
 			silence.Since, silence.Seen = time.Now(), true
-			if err := watcher.Show(l, silence.Since); err != nil || l.Settled() {
+			if err := watcher.Show(l, silence.Since); err != nil || part(l).Settled() {
 				return l, err
 			}
 		}

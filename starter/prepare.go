@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/ironlot/ironlot/internal/clip"
 	"github.com/ironlot/ironlot/internal/count"
 	"github.com/ironlot/ironlot/internal/lot"
 	"github.com/ironlot/ironlot/internal/run"
@@ -47,9 +46,9 @@ func (a *app) prepare(ctx context.Context, path string, nodes []string) (*prepar
 	return p, err
 }
 
-// prepareFor prepares the file of a lot that is at work.
-func (a *app) prepareFor(ctx context.Context, lotName, path string) (*prepared, error) {
-	p, err := a.prepare(ctx, path, nil)
+// prepareFor prepares the file of a lot that is at work, or the named nodes of it.
+func (a *app) prepareFor(ctx context.Context, lotName, path string, nodes []string) (*prepared, error) {
+	p, err := a.prepare(ctx, path, nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -116,25 +115,6 @@ func inOnePayload(in run.LotInput) error {
 	}
 	if n := len(payload.GetData()); n > maxPayload {
 		return refuse("split the lot into several files", "lot %s takes %s with its sealed configs, and Temporal takes %s", in.Lot, size.Text(n), size.Text(maxPayload))
-	}
-	return nil
-}
-
-// besides takes up the nodes that the lot's last run has left and this one does
-// not name. When a person has chosen some nodes the others stay the lot's; the
-// whole of a file is the lot, and what it has no more of is said.
-func (p *prepared) besides(last track.Lot, some bool) error {
-	others := last.Others(p.in.Whole())
-	if some {
-		p.in.Others = others
-		return inOnePayload(p.in)
-	}
-	if len(others) > 0 {
-		var names []string
-		for _, o := range others {
-			names = append(names, o.Node.Name)
-		}
-		p.warnings = append(p.warnings, fmt.Sprintf("the lot's last run had nodes that this file has not, which stay as they are and are no longer shown with the lot, unless --node names those to provision: %s", clip.Names(names)))
 	}
 	return nil
 }

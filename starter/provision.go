@@ -86,6 +86,9 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 	if err := a.agree(ctx, c.Client, p, o.yes); err != nil {
 		return err
 	}
+	if err := unchanged(ctx, c.Client, p.lot.Name, last); err != nil {
+		return err
+	}
 	if err := start(ctx, c.Client, p); err != nil {
 		return err
 	}
@@ -93,8 +96,7 @@ func (a *app) provision(ctx context.Context, o provisionFlags) error {
 		return a.detached(p.lot, c.Address)
 	}
 	// What was not asked for is no failure of what was.
-	named := func(l track.Lot) error { return outcome(l.Named()) }
-	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address, named)
+	return a.follow(ctx, tracking(c, p.lot.Name), p.lot.Name, c.Address, track.Lot.Named)
 }
 
 // atRest gives a lot as its last run has left it, without nodes when it had none.
@@ -155,7 +157,7 @@ func start(ctx context.Context, c client.Client, p *prepared) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: run.LotID(l.Name), TaskQueue: run.TaskQueue, StaticSummary: summary,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo:                                     map[string]any{track.MemoNodes: len(l.Nodes), track.MemoSimulated: l.Lab},
+		Memo:                                     map[string]any{track.MemoNodes: len(l.Nodes), track.MemoOthers: len(p.in.Others), track.MemoSimulated: l.Lab},
 		TypedSearchAttributes:                    sdk.NewSearchAttributes(sdk.NewSearchAttributeKeyKeyword(run.AttrLot).ValueSet(l.Name)),
 	}, run.WorkflowLot, p.in)
 	var started *serviceerror.WorkflowExecutionAlreadyStarted

@@ -75,7 +75,7 @@ func (a *app) retry(ctx context.Context, lotName string, nodes []string, o retry
 	var corrected *prepared
 	if o.batch != "" {
 		var err error
-		if corrected, err = a.prepareFor(ctx, lotName, o.batch); err != nil {
+		if corrected, err = a.prepareFor(ctx, lotName, o.batch, nil); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,8 @@ func (a *app) addCommand() *cobra.Command {
 		Long: `Adds to a lot that is at work the nodes of a lot file that it does not have yet:
 append them to the lot's own file, or write another file with the lot's name.
 Nodes that the lot has already stay as they are. What is erased is shown, and
-asked for, as with provision. A lot that has ended is provisioned again.`,
+asked for, as with provision. Nodes that the lot's run leaves alone are added when
+--node names them. A lot that has ended is provisioned again.`,
 		Args:              takes(1, argLot),
 		ValidArgsFunction: a.completeLot,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,14 +72,16 @@ asked for, as with provision. A lot that has ended is provisioned again.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.batch, "batch", "", "the lot file with the nodes to add")
+	f.StringSliceVar(&o.nodes, "node", nil, "add these `nodes` of the file alone; may be repeated")
 	f.BoolVarP(&o.yes, "yes", "y", false, "erase without asking")
 	_ = cmd.RegisterFlagCompletionFunc("batch", lotFiles)
+	_ = cmd.RegisterFlagCompletionFunc("node", completeNodes)
 	return cmd
 }
 
 // add adds the nodes of a lot file that the lot does not have.
 func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
-	p, err := a.prepareFor(ctx, lotName, o.batch)
+	p, err := a.prepareFor(ctx, lotName, o.batch, o.nodes)
 	if err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (a *app) add(ctx context.Context, lotName string, o provisionFlags) error {
 	if err != nil {
 		return err
 	}
-	p.keepNew(now)
+	p.keepNew(now, len(o.nodes) > 0)
 	if !now.Open {
 		return refuse(againRemedy(o.batch, p.lot.Nodes), "lot %s has ended, so nothing can be added to it", lotName)
 	}
@@ -123,11 +126,12 @@ func againRemedy(batch string, nodes []lot.Node) string {
 	return "provision what is to be added with " + text + "`, which leaves the lot's others alone"
 }
 
-// keepNew keeps of a lot file, and of its input, what the lot does not have.
-func (p *prepared) keepNew(now track.Lot) {
+// keepNew keeps of a lot file, and of its input, what the lot does not have. What
+// its run leaves alone is left alone, unless a person has named it.
+func (p *prepared) keepNew(now track.Lot, named bool) {
 	has := map[string]bool{}
 	for _, n := range now.Nodes {
-		has[n.Node.Name] = !n.Earlier
+		has[n.Node.Name] = !n.Earlier || !named
 	}
 	more := run.LotInput{Lot: p.in.Lot}
 	var nodes []lot.Node

@@ -48,7 +48,7 @@ func TestSilenceIsTold(t *testing.T) {
 	t.Parallel()
 	out := &testenv.Log{}
 	silence := show.Silence{Lot: "rack-1", Address: "temporal.example:7233"}
-	_, err := watch(t.Context(), away(), &show.Plain{Out: out}, silence)
+	_, err := watch(t.Context(), away(), &show.Plain{Out: out}, silence, whole)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 4, out)
@@ -71,7 +71,7 @@ func TestSilenceIsAnEvent(t *testing.T) {
 		events = append(events, e)
 		return nil
 	}}
-	_, err := watch(t.Context(), away(), watcher, show.Silence{Lot: "rack-1"})
+	_, err := watch(t.Context(), away(), watcher, show.Silence{Lot: "rack-1"}, whole)
 	require.NoError(t, err)
 	require.Len(t, events, 4)
 	require.Equal(t, []string{"node", "temporal", "temporal", "node"}, []string{events[0].Event, events[1].Event, events[2].Event, events[3].Event})
@@ -86,7 +86,7 @@ func TestSilenceIsAnEvent(t *testing.T) {
 func TestNoSuchLotIsNoSilence(t *testing.T) {
 	t.Parallel()
 	out := &testenv.Log{}
-	_, err := watch(t.Context(), &looks{hears(&track.NotFoundError{Lot: "rack-9"})}, &show.Plain{Out: out}, show.Silence{})
+	_, err := watch(t.Context(), &looks{hears(&track.NotFoundError{Lot: "rack-9"})}, &show.Plain{Out: out}, show.Silence{}, whole)
 	require.ErrorContains(t, err, `there is no lot "rack-9"`)
 	require.Empty(t, out.String())
 }

@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/ironlot/ironlot/internal/history"
 	"github.com/ironlot/ironlot/internal/lot/lottest"
 	"github.com/ironlot/ironlot/internal/run"
 	"github.com/ironlot/ironlot/starter/internal/show"
+	"github.com/ironlot/ironlot/starter/internal/track"
 )
 
 // testSomeNodes: who provisions one node of a lot still has the lot.
@@ -61,8 +65,14 @@ func testSomeNodes(t *testing.T, c *cluster, s *script) {
 	require.Contains(t, k.err.String(), " --node node-4`, which leaves the lot's others alone")
 	k = k.again()
 	require.Equal(t, exitOK, k.starter("provision", "--batch", file(1), "--yes"), k.err)
-	require.Contains(t, k.out.String(), "warning: the lot's last run had nodes that this file has not, which stay as they are and are no longer shown with the lot, unless --node names those to provision: node-2, node-3\n")
+	require.Contains(t, k.out.String(), "warning: these nodes of the lot's last run stay as they are and are no longer shown with it: node-2 on metal-2, node-3 on metal-3; they stay the lot's when --node names those to provision\n")
 	require.Len(t, resultOf(t, k, lot), 1)
+
+	now, err := track.New(c.client, lot).Look(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, unchanged(t.Context(), c.client, lot, now))
+	require.NoError(t, unchanged(t.Context(), c.client, "none-yet", track.Lot{}))
+	require.ErrorContains(t, unchanged(t.Context(), c.client, lot, track.Lot{RunID: "an earlier one"}), "was started by somebody else meanwhile")
 }
 
 // testLeftAtWork: somebody has terminated the lot's workflow, and its nodes are at
@@ -101,21 +111,61 @@ func testLeftAtWork(t *testing.T, c *cluster) {
 	require.Equal(t, run.Running, nodes["node-1"].State)
 
 	k = k.again()
-	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(3), "-y"), "a server that is held is not added")
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(3), "-y"), "what is left alone is not added with a file")
+	require.Contains(t, k.err.String(), "lot block-left has every node of ")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("add", lot, "--batch", file(3), "-y", "--node", "node-1"), "a server that is held is not added")
 	require.Contains(t, k.err.String(), "held by the run of node node-1 of lot block-left")
-	for _, name := range []string{"node-1", "node-3"} {
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("abort", lot, "node-3"), k.err)
+	requireNotLost(t, k, lot, file(2))
+
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("provision", "--batch", file(4), "-y", "-d", "--node", "node-4"), k.err)
+	eventually(t, "it is at work", atWork("node-4"))
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("abort", lot, "node-1"), k.err)
+	eventually(t, "it has ended", func() bool { return resultOf(t, k, lot)["node-1"].State == run.Aborted })
+	k = k.again()
+	require.Equal(t, exitOK, k.starter("add", lot, "--batch", file(4), "-y", "--node", "node-1"), k.err)
+	eventually(t, "it is the run's now", func() bool {
+		nodes := resultOf(t, k, lot)
+		return len(nodes) == 4 && !nodes["node-1"].Earlier && nodes["node-1"].State == run.Running && nodes["node-2"].Earlier
+	})
+	for _, name := range []string{"node-1", "node-2", "node-4"} {
 		k = k.again()
 		require.Equal(t, exitOK, k.starter("abort", lot, name), k.err)
 	}
 	k = k.again()
 	require.Equal(t, exitAborted, k.starter("status", lot, "-w"), k.err)
-	require.Equal(t, run.Running, resultOf(t, k, lot)["node-2"].State, "it is left alone")
-	k = k.again()
-	require.Equal(t, exitOK, k.starter("abort", lot, "node-2"), k.err)
-	eventually(t, "all have ended", func() bool {
-		nodes := resultOf(t, k, lot)
-		return nodes["node-1"].State == run.Aborted && nodes["node-2"].State == run.Aborted && nodes["node-3"].State == run.Aborted
+	require.Contains(t, k.out.String(), "lot block-left: 0 of 4 nodes Ready (4 aborted)", "what is left alone is waited for")
+
+	// The run was at work when the lot's run was told of it.
+	gone := resultOf(t, k, lot)["node-2"]
+	_, err := c.client.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: gone.Workflow, RunId: gone.RunID},
 	})
+	require.NoError(t, err)
+	eventually(t, "it is not said to be at work", func() bool {
+		n := resultOf(t, k, lot)["node-2"]
+		return n.State == run.Aborted && n.Reason == "its run has ended since, and Temporal no longer keeps how" && strings.Contains(n.Remedy, "--node node-2")
+	})
+}
+
+// requireNotLost: a node that is at work is not dropped from its lot, neither by a
+// file without it nor by another server of its name.
+func requireNotLost(t *testing.T, k *console, lot, file string) {
+	t.Helper()
+	eventually(t, "the lot's run has ended", func() bool { return resultOf(t, k, lot)["node-3"].State == run.Aborted })
+	rename(t, file, "name: node-2", "name: node-9")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("provision", "--batch", file, "-y"))
+	require.Contains(t, k.err.String(), "node node-2 of lot block-left is at work still on server metal-2 (running in wait-ssh), and would be the lot's no longer; end it first with `starter abort block-left node-2`")
+	rename(t, file, "name: node-9", "name: node-2")
+	rename(t, file, "0015-4000-8000", "0016-4000-8000")
+	k = k.again()
+	require.Equal(t, exitRefused, k.starter("provision", "--batch", file, "-y", "--node", "node-2"))
+	require.Contains(t, k.err.String(), "node node-2 of lot block-left is at work still on server metal-2")
 }
 
 // resultOf gives how a lot's nodes stand, by name.

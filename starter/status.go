@@ -48,7 +48,7 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	}
 	tracker := tracking(c, args[0])
 	if watch {
-		return a.follow(ctx, tracker, args[0], c.Address, outcome)
+		return a.follow(ctx, tracker, args[0], c.Address, whole)
 	}
 	l, err := tracker.Look(ctx)
 	if err != nil {
@@ -75,3 +75,6 @@ func (a *app) status(ctx context.Context, args []string, watch bool) error {
 	}
 	return outcome(l)
 }
+
+// whole is all of a lot.
+func whole(l track.Lot) track.Lot { return l }

@@ -195,7 +195,9 @@ func TestAddedNodesContinueTheLot(t *testing.T) {
 	env = newEnv(t, &script{})
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "sRRR", stateLetters(t, env))
-		env.SignalWorkflow(run.SignalNodeState, run.NodeState{Name: "n0", State: run.Ready})
+		// A run of an earlier lot on another server, for a node that was called the same.
+		env.SignalWorkflow(run.SignalNodeState, run.NodeState{Name: "n0", WorkflowID: "provision/scaleway/another", State: run.Aborted})
+		env.SignalWorkflow(run.SignalNodeState, run.NodeState{Name: "n0", WorkflowID: in.Nodes[0].Node.ID(), State: run.Ready})
 	}, time.Hour)
 	env.ExecuteWorkflow(ProvisionLot, next)
 	status := lotResult(t, env)

@@ -48,10 +48,10 @@ func TestThousandsOfNodes(t *testing.T) {
 		if in.Progress != nil {
 			now = len(in.Progress.States[run.Running])
 			for _, i := range in.Progress.States[run.Running] {
-				name := in.Node(i).Node.Name
+				n := in.Node(i).Node
 				env.RegisterDelayedCallback(func() {
 					now--
-					env.SignalWorkflow(run.SignalNodeState, run.NodeState{Name: name, State: run.Ready})
+					env.SignalWorkflow(run.SignalNodeState, run.NodeState{Name: n.Name, WorkflowID: n.ID(), State: run.Ready})
 				}, time.Hour)
 			}
 		}

@@ -73,7 +73,8 @@ func checked[T any](check func(T) error, take func(workflow.Context, T)) func(wo
 
 // takeReport takes a node's own word on how it stands.
 func (l *lot) takeReport(_ workflow.Context, r run.NodeState) {
-	if i, ok := l.index[r.Name]; ok {
+	// A run that an earlier lot has left may be at work for a node of that name.
+	if i, ok := l.index[r.Name]; ok && cmp.Or(r.WorkflowID, l.status.Nodes[i].WorkflowID) == l.status.Nodes[i].WorkflowID {
 		l.set(i, r.State, r.Reason)
 	}
 }
@@ -175,7 +176,7 @@ func (l *lot) add(_ workflow.Context, more run.LotInput) {
 		l.index[n.Node.Name] = len(l.status.Nodes)
 		l.status.Nodes = append(l.status.Nodes, run.NodeState{Name: n.Node.Name, WorkflowID: n.Node.ID(), State: run.Queued})
 	}
-	l.status.Others = len(l.in.LeftAlone())
+	l.status.Others = len(l.in.Others)
 	l.grown, l.changed = true, true
 }
 
@@ -183,6 +184,7 @@ func (l *lot) add(_ workflow.Context, more run.LotInput) {
 func (l *lot) joined(more run.LotInput) run.LotInput {
 	in := l.in
 	in.Nodes, in.Common, in.Shared = append(in.Whole(), more.Whole()...), run.Node{}, nil
+	in.Others = in.LeftAlone()
 	return in.Share()
 }
 

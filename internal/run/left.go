@@ -53,3 +53,9 @@ func (l Left) told() string {
 		return "reboot the server at the provider before anything else is done to it"
 	}
 }
+
+// RemedyOfUnknown is what to do about a node when nobody knows any more how its
+// run has ended.
+func RemedyOfUnknown(n Node) string {
+	return Remedy("look at the node itself with talosctl, and at its server at the provider; when it is not what it should be, "+again, n)
+}

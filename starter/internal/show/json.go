@@ -61,7 +61,7 @@ func (v *Events) Show(l track.Lot, now time.Time) error {
 		}
 	}
 	for _, n := range l.Nodes {
-		if n.Earlier || !v.changed(n) {
+		if !v.changed(n) {
 			continue
 		}
 		event := Event{

@@ -96,6 +96,9 @@ func reasons(l track.Summary) []string {
 	if len(l.Newer) > 0 {
 		all = append(all, laterRuns(l.Newer))
 	}
+	if l.Others > 0 {
+		all = append(all, fmt.Sprintf("%s of it left alone, see `starter status %s`", count.Of(l.Others, "other node"), l.Lot))
+	}
 	return all
 }
 

@@ -65,7 +65,7 @@ func (v *Plain) Show(l track.Lot, now time.Time) error {
 		name = max(name, len(n.Node.Name))
 	}
 	for _, n := range l.Nodes {
-		if n.Earlier || !v.changed(n) {
+		if !v.changed(n) {
 			continue
 		}
 		text := fmt.Sprintf("%s  %-*s  %-7s  %-*s  %s", now.UTC().Format(time.RFC3339), name, n.Node.Name, n.State, len(run.RebootRescue), n.Phase, Doing(n))
@@ -131,6 +131,9 @@ func queueText(l track.Lot) string {
 
 // changed reports whether a node is not where it was when it was seen last.
 func (m *memory) changed(n track.Node) bool {
+	if _, known := m.seen[n.Node.Name]; n.Earlier && n.State.Final() && !known {
+		return false // it has ended long before
+	}
 	step := ""
 	if n.Progress != nil {
 		step = n.Progress.Step

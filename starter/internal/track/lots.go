@@ -18,6 +18,7 @@ type Summary struct {
 	Lot     string    `json:"lot"`
 	State   run.State `json:"state"` // stuck: some node is; else running, ready or aborted
 	Nodes   int       `json:"nodes"`
+	Others  int       `json:"others,omitempty"` // nodes of the lot that were left alone, besides
 	Counts  Counts    `json:"counts"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // of the lot's workflow
@@ -61,6 +62,7 @@ type StuckNode struct {
 // The keys of a lot workflow's memo, which tells what a list could not know.
 const (
 	MemoNodes     = "nodes"     // how many the lot has
+	MemoOthers    = "others"    // how many nodes of the lot are left alone, besides
 	MemoSimulated = "simulated" // the machines are the lab's
 )
 
@@ -134,6 +136,9 @@ func summaryOf(info *workflowpb.WorkflowExecutionInfo) *Summary {
 	memo, decode := info.GetMemo().GetFields(), converter.GetDefaultDataConverter()
 	if p, ok := memo[MemoNodes]; ok {
 		_ = decode.FromPayload(p, &s.Nodes)
+	}
+	if p, ok := memo[MemoOthers]; ok {
+		_ = decode.FromPayload(p, &s.Others)
 	}
 	if p, ok := memo[MemoSimulated]; ok {
 		_ = decode.FromPayload(p, &s.Simulated)

@@ -1,7 +1,9 @@
 package track
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,17 +22,30 @@ type otherMemory struct {
 func (t *Tracker) lookAtOthers(ctx context.Context) error {
 	g, looking := errgroup.WithContext(ctx)
 	g.SetLimit(lookers)
-	for i := range t.others {
-		m := &t.others[i]
-		if m.told && m.seen.State.Final() {
-			continue
-		}
+	for _, m := range t.othersDue() {
 		g.Go(func() (err error) {
 			m.seen, m.told, err = t.other(looking, m)
+			m.look = t.look + 1
 			return err
 		})
 	}
 	return g.Wait()
+}
+
+// othersDue gives all of them at first, and then of those whose runs are open the
+// ones that were not looked at for the longest.
+func (t *Tracker) othersDue() []*otherMemory {
+	var due, open []*otherMemory
+	for i := range t.others {
+		switch m := &t.others[i]; {
+		case m.look == 0:
+			due = append(due, m)
+		case !m.told || !m.seen.State.Final():
+			open = append(open, m)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b *otherMemory) int { return cmp.Compare(a.look, b.look) })
+	return append(due, open[:min(len(open), nodesPerLook)]...)
 }
 
 // other looks at such a node by the run that it had. What Temporal no longer
@@ -42,8 +57,9 @@ func (t *Tracker) other(ctx context.Context, m *otherMemory) (Node, bool, error)
 	}
 	d, newer, err := t.describeNode(ctx, n.WorkflowID, func(r nodeRun) bool { return r.runID == m.RunID })
 	if err != nil || d == nil {
-		if !n.State.Final() {
-			n.Waits = "its run has ended since, and Temporal no longer keeps how"
+		if d == nil && !n.State.Final() { // Temporal keeps every run that is open
+			n.State, n.Reason = run.Aborted, "its run has ended since, and Temporal no longer keeps how"
+			n.Remedy = run.RemedyOfUnknown(m.Node)
 		}
 		return n, true, cannotLookAt(m.Node, err)
 	}

@@ -69,9 +69,9 @@ type Node struct {
 // Settled reports that a node goes no further by itself.
 func (n Node) Settled() bool { return n.State.Final() || n.State == run.Stuck && !n.Aborting }
 
-// Settled reports that no node of the lot's run goes any further by itself.
+// Settled reports that no node goes any further by itself.
 func (l Lot) Settled() bool {
-	for _, n := range l.Named().Nodes {
+	for _, n := range l.Nodes {
 		if !n.Settled() && (l.Held == "" || n.State != run.Queued) {
 			return false
 		}
@@ -217,7 +217,7 @@ func (t *Tracker) Look(ctx context.Context) (Lot, error) {
 		return Lot{}, err
 	}
 	t.fill(&lot)
-	if lot.Open && lot.Settled() && t.missed() {
+	if lot.Open && lot.Named().Settled() && t.missed() {
 		// It is the last look for who follows the lot.
 		if err := t.lookAt(ctx, all(len(t.nodes)), nil, lot.Open); err != nil {
 			return Lot{}, err
