@@ -73,8 +73,10 @@ func checked[T any](check func(T) error, take func(workflow.Context, T)) func(wo
 
 // takeReport takes a node's own word on how it stands.
 func (l *lot) takeReport(_ workflow.Context, r run.NodeState) {
-	// A run that an earlier lot has left may be at work for a node of that name.
-	if i, ok := l.index[r.Name]; ok && cmp.Or(r.WorkflowID, l.status.Nodes[i].WorkflowID) == l.status.Nodes[i].WorkflowID {
+	i, ok := l.index[r.Name]
+	// A run that an earlier lot has left may be at work for a node of that name, on
+	// another server.
+	if ok && (r.WorkflowID == "" || r.WorkflowID == l.status.Nodes[i].WorkflowID) {
 		l.set(i, r.State, r.Reason)
 	}
 }
