@@ -100,7 +100,7 @@ func startCluster(t *testing.T) *cluster {
 	dir := t.TempDir()
 	server, err := devserver.Start(ctx, devserver.Options{
 		Binary: binary, Database: filepath.Join(dir, "temporal.db"), LogFile: filepath.Join(dir, "temporal.log"),
-		Port: testenv.Port(), UIPort: testenv.Port(), Logger: log,
+		Port: testenv.Port(), UIPort: testenv.Port(), Logger: log, Settings: deletesAtOnce(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -108,6 +108,13 @@ func startCluster(t *testing.T) *cluster {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return &cluster{address: server.Address(), client: c}
+}
+
+// deletesAtOnce are settings for a server that deletes a run soon after its end.
+// It does not before it has noted, every 30 s by default, that the end is dealt
+// with (ErrDependencyTaskNotCompleted in Temporal's history service).
+func deletesAtOnce() []string {
+	return []string{`history.transferProcessorUpdateAckInterval="500ms"`, `history.visibilityProcessorUpdateAckInterval="500ms"`}
 }
 
 // temporalBinary finds Temporal's dev server, or skips the test.

@@ -22,12 +22,13 @@ import (
 
 // Options say how the server runs.
 type Options struct {
-	Binary   string // path of `temporal`, see Find
-	Database string // path of its database; made when it is not there
-	LogFile  string // gets the server's output, appended
-	Host     string // address that it listens on; empty: 127.0.0.1
-	Port     int    // of the API
-	UIPort   int    // of the Web UI
+	Binary   string   // path of `temporal`, see Find
+	Database string   // path of its database; made when it is not there
+	LogFile  string   // gets the server's output, appended
+	Host     string   // address that it listens on; empty: 127.0.0.1
+	Port     int      // of the API
+	UIPort   int      // of the Web UI
+	Settings []string // dynamic configuration besides DynamicConfig, each KEY=VALUE in JSON
 	Logger   log.Logger
 }
 

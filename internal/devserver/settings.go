@@ -48,7 +48,7 @@ func arguments(o Options) []string {
 		"--log-format", "json",
 		"--log-level", "warn",
 	}
-	for _, value := range DynamicConfig() {
+	for _, value := range slices.Concat(DynamicConfig(), o.Settings) {
 		args = append(args, "--dynamic-config-value", value)
 	}
 	for _, name := range Attributes() {
