@@ -2,6 +2,7 @@ package talos_test
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -74,9 +75,18 @@ func TestApplyLostAnswer(t *testing.T) {
 
 func TestApplyHangingNode(t *testing.T) {
 	t.Parallel()
-	node := start(t, talosnode.Options{Delays: talosnode.Delays{Answer: time.Hour}})
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	node := start(t, talosnode.Options{
+		Delays: talosnode.Delays{Answer: time.Hour},
+		Hold: func(point string) {
+			if point == "config taken" {
+				giveUp()
+			}
+		},
+	})
 	sees(t, node.Addr(), talos.Maintenance)
-	outcome, err := talos.Apply(within(t, 300*time.Millisecond), node.Addr(), rendered(t).Bytes)
+	outcome, err := talos.Apply(ctx, node.Addr(), rendered(t).Bytes)
 	require.Equal(t, talos.Unknown, outcome, "a node that hangs may have taken the config")
 	require.Equal(t, fault.Transient, fault.ClassOf(err))
 }

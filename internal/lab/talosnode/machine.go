@@ -3,7 +3,6 @@ package talosnode
 import (
 	"context"
 	"runtime"
-	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config"
@@ -12,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/ironlot/ironlot/internal/pause"
 )
 
 // withoutReboot is the answer to a config that takes effect at once.
@@ -101,11 +102,8 @@ func (n *Node) take(ctx context.Context, cfg config.Provider, maintenance bool) 
 		<-ctx.Done() // the connection is cut
 		return ctx.Err()
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(n.opts.Delays.Answer):
-	}
-	return nil
+	// Who stops waiting gets no answer, also where the node sees it first.
+	return pause.For(ctx, n.opts.Delays.Answer)
 }
 
 // List lists /etc/cni, the one directory that the lab has: a mount of Talos
