@@ -33,8 +33,9 @@ type Config struct {
 	RunEnded func(ctx context.Context, workflowID, runID string) (bool, error)
 	// Sealed gives what a run's workflow was started with, sealed.
 	Sealed func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
-	// LotImage gives the image of a lot: the claim, when it is the first one.
-	LotImage func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
+	// LotImage gives the image of a run of a lot: the claim, when it is the first
+	// one. An empty lotRun stands for the run that is at work.
+	LotImage func(ctx context.Context, lot, lotRun string, claim run.LotImage) (run.LotImage, error)
 }
 
 // Activities are the phases' activities.
@@ -46,7 +47,7 @@ type Activities struct {
 	record     func(ctx context.Context, taskToken []byte, details ...any) error
 	runEnded   func(ctx context.Context, workflowID, runID string) (bool, error)
 	sealed     func(ctx context.Context, workflowID, runID string) (run.Sealed, error)
-	lotImage   func(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error)
+	lotImage   func(ctx context.Context, lot, lotRun string, claim run.LotImage) (run.LotImage, error)
 	look       func(ctx context.Context, image run.Image) (imageLook, error)
 	lookup     lookup
 	pace       *pace

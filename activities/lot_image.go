@@ -21,7 +21,7 @@ func (a *Activities) checkLotImage(ctx context.Context, in run.PhaseInput, rawSH
 	}
 	ctx, cancel := context.WithTimeout(ctx, lotImageWithin)
 	defer cancel()
-	known, err := a.lotImage(ctx, in.Node.Lot, run.LotImage{RawSHA256: rawSHA256, Node: in.Node.Name, URL: in.Node.Image.URL})
+	known, err := a.lotImage(ctx, in.Node.Lot, in.LotRun, run.LotImage{RawSHA256: rawSHA256, Node: in.Node.Name, URL: in.Node.Image.URL})
 	if err != nil {
 		return fault.Retry("lot %s did not answer which image it runs: %w", in.Node.Lot, err)
 	}

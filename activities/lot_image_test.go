@@ -16,14 +16,15 @@ import (
 func TestNodeWithAnotherImageThanItsLotIsStuck(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	a := New(Config{LotImage: func(_ context.Context, lot string, claim run.LotImage) (run.LotImage, error) {
+	a := New(Config{LotImage: func(_ context.Context, lot, lotRun string, claim run.LotImage) (run.LotImage, error) {
 		asked++
 		require.Equal(t, "rack-1", lot)
+		require.Equal(t, "the-first", lotRun)
 		require.Equal(t, "n2", claim.Node)
 		require.NotEmpty(t, claim.URL)
 		return run.LotImage{RawSHA256: "aa", Node: "n1", URL: "http://images/talos.raw"}, nil
 	}})
-	in := run.PhaseInput{Node: run.Node{Lot: "rack-1", Name: "n2", Image: run.Image{URL: "http://images/talos.raw"}}}
+	in := run.PhaseInput{LotRun: "the-first", Node: run.Node{Lot: "rack-1", Name: "n2", Image: run.Image{URL: "http://images/talos.raw"}}}
 	require.NoError(t, a.checkLotImage(t.Context(), in, "aa"))
 	err := a.checkLotImage(t.Context(), in, "bb")
 	require.Equal(t, fault.NeedsOperator, fault.ClassOf(err))
@@ -43,7 +44,7 @@ func TestNodeWithAnotherImageThanItsLotIsStuck(t *testing.T) {
 
 func TestLotThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	a := New(Config{LotImage: func(context.Context, string, run.LotImage) (run.LotImage, error) {
+	a := New(Config{LotImage: func(context.Context, string, string, run.LotImage) (run.LotImage, error) {
 		return run.LotImage{}, errors.New("unavailable")
 	}})
 	require.Equal(t, fault.Transient, fault.ClassOf(a.checkLotImage(t.Context(), run.PhaseInput{}, "aa")))

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ironlot/ironlot/internal/lab"
+	"github.com/ironlot/ironlot/internal/lab/simulated"
 	"github.com/ironlot/ironlot/internal/run"
 )
 
@@ -57,21 +58,53 @@ func TestNodeWithOtherBytesThanItsLotIsStuck(t *testing.T) {
 	s := newStack(t, lab.Options{Servers: 1})
 	s.startWorker()
 	inputs := s.inputs(noDigest)
+	s.claimWrongImage(inputs)
+	stuck := s.waitFor(inputs[0].Node.ID(), run.Stuck, run.Stage)
+	require.Contains(t, stuck.Problem.Message, wrongDigest)
+	require.Contains(t, stuck.Problem.Message, s.fleet.Images().RawSHA256())
+	s.abort(inputs[0].Node.ID())
+}
+
+// TestNodeAsksTheRunOfItsLot: a lot's run is terminated, and its node goes on
+// beside a later run of the lot. That has an image of its own, and only the
+// later run's node is held to it.
+func TestNodeAsksTheRunOfItsLot(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, lab.Options{Servers: 2})
+	s.startWorker()
+	s.fleet.Servers()[0].Machine.SetFaults(simulated.Faults{IgnoreReboots: 1})
+	inputs := s.inputs(noDigest)
+	inputs[0].Node.Timeouts.RescueBoot = 10 * time.Second
+	lot := s.startLot(inputs[:1])
+	s.waitFor(inputs[0].Node.ID(), run.Running, run.WaitSSH)
+	require.NoError(t, s.client.TerminateWorkflow(t.Context(), lot.GetID(), lot.GetRunID(), "test"))
+	s.claimWrongImage(inputs[1:])
+	claimed := time.Now()
+
+	later := s.waitFor(inputs[1].Node.ID(), run.Stuck, run.Stage)
+	require.Contains(t, later.Problem.Message, wrongDigest)
+	status := s.result(s.client.GetWorkflow(t.Context(), inputs[0].Node.ID(), ""))
+	require.Equal(t, run.Ready, status.State)
+	for _, p := range status.Timeline {
+		require.False(t, p.Phase == run.Stage && p.Started.Before(claimed), "the later run had no image yet")
+	}
+	s.abort(inputs[1].Node.ID())
+}
+
+// claimWrongImage starts a lot and sets its image to one that no node stages.
+func (s *stack) claimWrongImage(inputs []run.NodeInput) {
+	s.t.Helper()
 	lot := inputs[0].Node.Lot
 	start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: run.LotID(lot), TaskQueue: run.TaskQueue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 	}, run.WorkflowLot, run.LotInput{Lot: lot, Nodes: inputs})
-	claim, err := s.client.UpdateWithStartWorkflow(t.Context(), client.UpdateWithStartWorkflowOptions{
+	claim, err := s.client.UpdateWithStartWorkflow(s.t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
 			UpdateName: run.UpdateImage, Args: []any{run.LotImage{RawSHA256: wrongDigest, Node: "node-0"}},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
-	require.NoError(t, err)
-	require.NoError(t, claim.Get(t.Context(), nil))
-	stuck := s.waitFor(inputs[0].Node.ID(), run.Stuck, run.Stage)
-	require.Contains(t, stuck.Problem.Message, wrongDigest)
-	require.Contains(t, stuck.Problem.Message, s.fleet.Images().RawSHA256())
-	s.abort(inputs[0].Node.ID())
+	require.NoError(s.t, err)
+	require.NoError(s.t, claim.Get(s.t.Context(), nil))
 }

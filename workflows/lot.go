@@ -168,6 +168,7 @@ func (l *lot) runNode(ctx workflow.Context, i int, in run.NodeInput) {
 			temporal.NewSearchAttributeKeyKeyword(run.AttrPhase).ValueSet(string(run.Preflight)),
 			temporal.NewSearchAttributeKeyKeyword(run.AttrState).ValueSet(string(run.Running))),
 	})
+	in.LotRun = workflow.GetInfo(ctx).FirstRunID
 	child := workflow.ExecuteChildWorkflow(ctx, run.WorkflowNode, in)
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)
 	l.starting--

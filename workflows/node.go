@@ -85,6 +85,9 @@ func (n *node) pass(ctx workflow.Context, p phase) error {
 	n.status.Facts.Touched = n.status.Facts.Touched || p.destroys
 	in := n.input(ctx, p)
 	in.Keep = p.name == run.Preflight && workflow.GetInfo(ctx).ParentWorkflowExecution != nil
+	if p.name == run.Stage {
+		in.LotRun = n.in.LotRun
+	}
 	in.TakesConfig = p.takesConfig(n.in.Node)
 	if in.TakesConfig && n.in.Sealed != n.sealed {
 		in.Sealed = &n.in.Sealed

@@ -17,6 +17,9 @@ type PhaseInput struct {
 	// Keep lets preflight leave a node alone that is Ready with the lot's
 	// config already: the lot is run again.
 	Keep bool `json:"keep,omitempty"`
+	// LotRun is the run of the lot that stage asks for the lot's image, see
+	// NodeInput; empty: the one that is at work.
+	LotRun string `json:"lotRun,omitempty"`
 	// TakesConfig is set for the phases that need the config: they fetch it
 	// from the run's input, the first event of its history, so that the
 	// history holds it once.

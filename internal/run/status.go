@@ -102,6 +102,9 @@ type NodeInput struct {
 	Sealed Sealed `json:"sealed,omitzero"`
 	// Together is how many nodes of the lot may be at work at once; 0: this one.
 	Together int `json:"together,omitempty"`
+	// LotRun is the ID of the first run of the lot's workflow that started this
+	// one, set by it: a later run of the lot is another, with an image of its own.
+	LotRun string `json:"lotRun,omitempty"`
 }
 
 // LotInput starts ProvisionLot.

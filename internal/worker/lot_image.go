@@ -12,11 +12,12 @@ import (
 )
 
 // lotImage tells a lot what a node has staged, and gives the image of the lot:
-// that one, when it is the first. A run without a lot that is at work has
-// nothing to be compared with.
-func (c Config) lotImage(ctx context.Context, lot string, claim run.LotImage) (run.LotImage, error) {
+// that one, when it is the first. A run whose lot is not at work, also because
+// a later run of the lot has taken its place, has nothing to be compared with.
+func (c Config) lotImage(ctx context.Context, lot, lotRun string, claim run.LotImage) (run.LotImage, error) {
 	handle, err := c.Temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: run.LotID(lot), UpdateName: run.UpdateImage, Args: []any{claim}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: run.LotID(lot), FirstExecutionRunID: lotRun,
+		UpdateName: run.UpdateImage, Args: []any{claim}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	var image run.LotImage
 	if err == nil {
