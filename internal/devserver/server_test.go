@@ -143,7 +143,7 @@ func TestStartIsBounded(t *testing.T) {
 	o := options(t)
 	o.Binary = filepath.Join(t.TempDir(), "temporal")
 	require.NoError(t, os.WriteFile(o.Binary, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := Start(ctx, o)
 	require.ErrorContains(t, err, "did not come up")

@@ -168,7 +168,7 @@ func TestLoginWithAnSSHAgent(t *testing.T) {
 func TestASilentPeerIsNoticed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.dialer.HurryKeepalive(50*time.Millisecond, time.Second)
+	b.dialer.HurryKeepalive(50*time.Millisecond, 4*time.Second)
 	b.bootRescue(t)
 	s := b.connect(t, b.target())
 	b.machine.SetNetwork(false)
