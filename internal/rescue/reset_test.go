@@ -49,7 +49,7 @@ func TestALostAnswerStopsNoReset(t *testing.T) {
 			}
 		}
 	})
-	b.dialer.HurryKeepalive(50*time.Millisecond, time.Second)
+	b.dialer.HurryKeepalive(50*time.Millisecond, 4*time.Second)
 	b.bootRescue(t)
 	s, inventory := b.ready(t)
 	require.ErrorIs(t, s.Reset(t.Context(), inventory.BootID), rescue.ErrTransport)
