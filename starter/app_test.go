@@ -43,13 +43,14 @@ func (v variables) LookupEnv(key string) (string, bool) {
 // console is the starter with its output caught. Nobody sits at it.
 type console struct {
 	*app
+	t        *testing.T
 	vars     variables
 	out, err *testenv.Log
 }
 
 func newConsole(t *testing.T, address string) *console {
 	t.Helper()
-	c := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: variables{
+	c := &console{t: t, out: &testenv.Log{}, err: &testenv.Log{}, vars: variables{
 		"IRONLOT_HOME": filepath.Join(t.TempDir(), "home"),
 		"HOME":         t.TempDir(),
 		"SUDO_USER":    "ann",
@@ -69,7 +70,7 @@ func newConsole(t *testing.T, address string) *console {
 
 // again is another console at the same place.
 func (c *console) again() *console {
-	next := &console{out: &testenv.Log{}, err: &testenv.Log{}, vars: c.vars}
+	next := &console{t: c.t, out: &testenv.Log{}, err: &testenv.Log{}, vars: c.vars}
 	next.app = &app{
 		stdin: strings.NewReader(""), stdout: next.out, stderr: next.err, env: c.vars, terminal: c.terminal, errWidth: c.errWidth,
 	}
@@ -82,7 +83,12 @@ func (c *console) types(answer string) *console {
 	return c
 }
 
-func (c *console) starter(args ...string) int { return c.run(context.Background(), args) }
+// starter runs a command. A test that fails tells what each command said.
+func (c *console) starter(args ...string) int {
+	code := c.run(context.Background(), args)
+	c.t.Logf("starter %s: exit code %d\n%s", strings.Join(args, " "), code, c.err)
+	return code
+}
 
 // cluster is a real Temporal with the real workflows; the activities are the
 // test's.

@@ -24,7 +24,7 @@ func TestDryRunShowsHowFarItHasCome(t *testing.T) {
 	path := lottest.Lot(t, "slow", 2)
 	c := newConsole(t, cluster.address)
 	code := make(chan int, 1)
-	go func() { code <- c.starter("provision", "--batch", path, "--dry-run") }()
+	go func() { code <- c.run(t.Context(), []string{"provision", "--batch", path, "--dry-run"}) }()
 	said := func(text string) {
 		t.Helper()
 		eventually(t, text, func() bool { return strings.Contains(c.err.String(), text) })

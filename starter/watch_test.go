@@ -102,7 +102,7 @@ func testScreen(t *testing.T, c *cluster) {
 	path := lottest.Lot(t, "block-screen", 2)
 	rename(t, path, "0000-4000-8000", "0005-4000-8000")
 	code := make(chan int, 1)
-	go func() { code <- k.starter("provision", "--batch", path, "--yes") }()
+	go func() { code <- k.run(t.Context(), []string{"provision", "--batch", path, "--yes"}) }()
 	s.shows(t, "node-1  running  wait-ssh")
 	s.shows(t, "░  25% 190.7 MiB/s")
 	s.shows(t, "\nwait-ssh 1")
