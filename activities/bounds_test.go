@@ -43,6 +43,21 @@ func TestRescueThatDoesNotCome(t *testing.T) {
 	}
 }
 
+// TestProgressTellsUntilWhen an attempt lasts at most, from its first word on.
+func TestProgressTellsUntilWhen(t *testing.T) {
+	t.Parallel()
+	var told run.Progress
+	_, err := attempt(t, New(Config{}), func(_ context.Context, b *beat, _ run.PhaseInput) (run.PhaseOutput, error) {
+		b.step("waiting")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		told = b.progress
+		return run.PhaseOutput{}, nil
+	}, worker1(nil), time.Hour)
+	require.NoError(t, err)
+	require.WithinDuration(t, told.At.Add(time.Hour), told.Until, time.Minute)
+}
+
 // TestServerOnItsWayForTooLong: a status of the provider that passes by
 // itself does not keep a phase busy for ever.
 func TestServerOnItsWayForTooLong(t *testing.T) {

@@ -23,6 +23,7 @@ type beat struct {
 	record func(ctx context.Context, taskToken []byte, details ...any) error
 	pace   *pace
 	within time.Duration // the heartbeat timeout
+	until  time.Time     // the bound of the attempt
 	done   chan struct{}
 	ended  sync.WaitGroup
 
@@ -39,7 +40,7 @@ type beat struct {
 // worker stops; its cause tells which.
 func (a *Activities) startBeat(ctx context.Context) (context.Context, *beat) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	b := &beat{ctx: ctx, cancel: cancel, record: a.record, pace: a.pace, within: activity.GetInfo(ctx).HeartbeatTimeout, done: make(chan struct{}), last: time.Now()}
+	b := &beat{ctx: ctx, cancel: cancel, record: a.record, pace: a.pace, within: activity.GetInfo(ctx).HeartbeatTimeout, until: bound(ctx), done: make(chan struct{}), last: time.Now()}
 	b.pace.atWork.Add(1)
 	if activity.HasHeartbeatDetails(ctx) {
 		var last run.Progress
@@ -100,7 +101,7 @@ func (b *beat) set(p run.Progress) {
 	b.mu.Lock()
 	old := b.progress
 	b.news = b.news || p.Step != old.Step || b.try > max(1, old.Try) || p.Done != old.Done || !slices.Equal(p.Unmet, old.Unmet)
-	p.Intent, p.At = old.Intent, time.Now().UTC()
+	p.Intent, p.Until, p.At = old.Intent, b.until, time.Now().UTC()
 	if b.try > 1 {
 		p.Try = b.try
 	}

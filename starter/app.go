@@ -217,7 +217,7 @@ func (a *app) connectAs(ctx context.Context, identity string) (*temporal.Connect
 	o := a.temporal
 	o.Lookup, o.Identity = a.env, identity
 	o.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	if up, ok := a.up(); ok && o.Address == "" && !a.addressed() {
+	if up, ok := a.up(); ok && a.addressFrom() == "" {
 		o.Address = up.Address
 	}
 	c, err := temporal.Dial(ctx, o)
@@ -231,13 +231,22 @@ func (a *app) connectAs(ctx context.Context, identity string) (*temporal.Connect
 	return c, err
 }
 
-// addressed reports whether the environment or a profile says where Temporal
-// is.
-func (a *app) addressed() bool {
+// addressFrom is what says where Temporal is: a flag, a variable or a profile.
+// Empty: nothing does.
+func (a *app) addressFrom() string {
+	if a.temporal.Address != "" {
+		return "--address"
+	}
+	if address, _ := a.env.LookupEnv("TEMPORAL_ADDRESS"); address != "" {
+		return "TEMPORAL_ADDRESS"
+	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
 		ConfigFileProfile: a.temporal.Profile, EnvLookup: a.env,
 	})
-	return err != nil || profile.Address != ""
+	if err != nil || profile.Address != "" {
+		return "the profile of Temporal's configuration file"
+	}
+	return ""
 }
 
 // up gives what the last `up` of this state directory told.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/ironlot/ironlot/internal/devserver"
@@ -43,11 +44,18 @@ its Web UI, and a worker. Ctrl-C stops them; runs go on where they were when
 ` + "`up`" + ` comes back. State and logs are in $IRONLOT_HOME (~/.local/state/ironlot).
 
 When TEMPORAL_ADDRESS (or --address, or a profile) says where Temporal runs,
-only the worker is started. The worker reads the provider's settings from
-SCW_* and its configuration file, and logs in to rescue systems with the key
-of --ssh-key (IRONLOT_SSH_KEY), else with the SSH agent.`,
+only the worker is started: --port, --ui-port and --temporal are refused then.
+
+The worker reads the provider's settings from SCW_* and its configuration file,
+and logs in to rescue systems with the key of --ssh-key (IRONLOT_SSH_KEY), else
+with the SSH agent.`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.ownServer(cmd.Flags()); err != nil {
+				return err
+			}
+			return a.runUp(cmd.Context(), o)
+		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.port, "port", 7233, "port of Temporal")
@@ -77,10 +85,26 @@ func (a *app) runUp(ctx context.Context, o upFlags) error {
 	if err := config.Check(); err != nil {
 		return err
 	}
-	if a.temporal.Address != "" || a.addressed() {
+	if from := a.addressFrom(); from != "" {
+		a.temporal.Absent = fmt.Sprintf("start it, or leave out %s, and `starter up` starts one of its own", from)
 		return a.runWorker(ctx, h, config, nil)
 	}
 	return a.embedded(ctx, h, o, config)
+}
+
+// ownServer refuses flags of the server that `up` starts where it starts none.
+func (a *app) ownServer(given *pflag.FlagSet) error {
+	from := a.addressFrom()
+	if from == "" {
+		return nil
+	}
+	for _, name := range []string{"port", "ui-port", "temporal"} {
+		if given.Changed(name) {
+			return refuse(fmt.Sprintf("leave out --%s, or %s for a Temporal that `up` starts", name, from),
+				"--%s is for a Temporal that `up` starts itself, and %s names one that is there already", name, from)
+		}
+	}
+	return nil
 }
 
 // embedded runs Temporal's server and the worker. They stop in the opposite

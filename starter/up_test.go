@@ -97,9 +97,32 @@ func TestUpUsesTheTemporalThatIsThere(t *testing.T) {
 		config.Started()
 		return nil
 	}
-	require.Equal(t, exitOK, k.starter("up", "--temporal", "/nowhere/temporal"), k.err)
+	require.Equal(t, exitOK, k.starter("up"), k.err)
 	require.Contains(t, k.out.String(), "Temporal   "+c.address)
 	require.NoFileExists(t, filepath.Join(k.vars["IRONLOT_HOME"], "temporal.db"))
+}
+
+// TestUpBesideAnAddress: a variable that is still set from another terminal makes
+// of `up` a worker alone, which must not surprise anybody.
+func TestUpBesideAnAddress(t *testing.T) {
+	credentials(t)
+	nobody := testenv.Nobody()
+	k := newConsole(t, nobody)
+	k.work = func(context.Context, worker.Config) error { return errors.New("must not run") }
+	for _, flag := range []string{"--port", "--ui-port", "--temporal"} {
+		k = k.again()
+		require.Equal(t, exitRefused, k.starter("up", flag, "7233"))
+		require.Equal(t, "starter: "+flag+" is for a Temporal that `up` starts itself, and TEMPORAL_ADDRESS names one that is there already; "+
+			"leave out "+flag+", or TEMPORAL_ADDRESS for a Temporal that `up` starts\n", k.err.String())
+	}
+	k = k.again()
+	require.Equal(t, exitUnreachable, k.starter("up"))
+	require.Equal(t, "starter: Temporal does not answer at "+nobody+": nothing listens there; "+
+		"start it, or leave out TEMPORAL_ADDRESS, and `starter up` starts one of its own\n", k.err.String())
+	k = k.again()
+	delete(k.vars, "TEMPORAL_ADDRESS")
+	require.Equal(t, exitUnreachable, k.starter("up", "--address", nobody))
+	require.Contains(t, k.err.String(), "; start it, or leave out --address, and")
 }
 
 func TestUpWithoutCredentials(t *testing.T) {

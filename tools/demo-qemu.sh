@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ironlot-demo-qemu-XXXXXX")
 # Nothing of the caller's own settings gets into the demonstration.
-for name in $(compgen -e | grep -E '^(TEMPORAL|SCW|IRONLOT)_|^SSH_AUTH_SOCK$'); do unset "$name"; done
+for name in $(compgen -e | grep -E '^(TEMPORAL|SCW|IRONLOT)_|^SSH_AUTH_SOCK$' | grep -vx TEMPORAL_PORT); do unset "$name"; done
 export IRONLOT_HOME="$dir/home"
 mkdir -m 0700 "$IRONLOT_HOME"
 pids=()

@@ -46,7 +46,8 @@ func (l Left) told() string {
 	case LeftWritten:
 		return "the system disk holds Talos without a config, which the next normal boot starts in maintenance; " + again + ", or stop it at the provider"
 	case LeftMaintenance:
-		return "Talos runs and may still wait for a config, which anybody who reaches its API can give; " + again + ", or stop it at the provider"
+		return "Talos runs and was not seen with the lot's config: it may still wait for one, which anybody who reaches its API can give, or run another; " +
+			again + ", with `reprovision: true` for it in the lot file when it runs another, or stop it at the provider"
 	case LeftConfigured:
 		return "Talos runs the lot's config and may still become Ready; look at it with talosctl, or set `reprovision: true` for it in the lot file and " + again
 	default:

@@ -50,6 +50,7 @@ type Progress struct {
 	Unmet  []string  `json:"unmet,omitempty"`  // conditions waited for
 	Try    int       `json:"try,omitempty"`    // the how-manyth job of the phase's pass, when not the first
 	Intent *Intent   `json:"intent,omitempty"` // recorded before the request is sent
+	Until  time.Time `json:"until,omitzero"`   // when the attempt ends by itself at the latest
 	At     time.Time `json:"at,omitzero"`
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	Identity  string // who asks, for histories; empty: the process
 	Logger    log.Logger
 	Lookup    envconfig.EnvLookup // nil: the process's environment
+	Absent    string              // what to do when nothing listens there; empty: start one, or name the right one
 }
 
 // Connection is a client and what it is connected to.
@@ -49,6 +50,9 @@ func Dial(ctx context.Context, o Options) (*Connection, error) {
 	c, err := client.DialContext(dialing, options)
 	if err != nil {
 		reason, remedy := why(ctx, options, err)
+		if remedy == startOrName && o.Absent != "" {
+			remedy = o.Absent
+		}
 		e := fault.New(fault.Transient, remedy, "Temporal does not answer at %s: %s", options.HostPort, reason)
 		e.Cause = err
 		return nil, e

@@ -25,6 +25,7 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 		fmt.Fprintf(&b, "since     %s\n", Newer(*n.Newer))
 	} else if doing := Doing(n); doing != "" && !n.Settled() {
 		fmt.Fprintf(&b, "doing     %s\n", doing)
+		b.WriteString(until(n.Progress, now))
 	}
 	if n.Status == nil {
 		if l.NoWorker && n.Waits == "" {
@@ -50,6 +51,14 @@ func Detail(l track.Lot, n track.Node, now time.Time) string {
 		}
 	}
 	return b.String()
+}
+
+// until tells when what a node does has ended by itself at the latest.
+func until(p *run.Progress, now time.Time) string {
+	if p == nil || !p.Until.After(now) {
+		return ""
+	}
+	return fmt.Sprintf("until     %s at the latest (in %s)\n", p.Until.UTC().Format(time.RFC3339), Duration(p.Until.Sub(now)))
 }
 
 func took(r run.PhaseRecord, now time.Time) string {

@@ -213,12 +213,27 @@ func TestDetail(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	text = Detail(l, l.Nodes[3], start())
+	require.NotContains(t, text, "\nuntil ")
 	require.Contains(t, text, "NeedsOperator: two disks are alike")
 	require.Contains(t, text, "end of the remote output:\n  | sda\n  | sdb\n")
 	require.NotContains(t, text, "\x07")
 
 	l.NoWorker = true
 	require.Contains(t, Detail(l, l.Nodes[2], start()), "No worker answers")
+}
+
+// TestDetailTellsHowLong what a node does can last, as long as that is to come.
+func TestDetailTellsHowLong(t *testing.T) {
+	t.Parallel()
+	l := fleet()
+	n := l.Nodes[0]
+	n.State, n.Progress = run.Running, &run.Progress{Step: "waiting for SSH"}
+	require.NotContains(t, Detail(l, n, start()), "\nuntil ", "a worker of an earlier version says nothing of it")
+	n.Progress.Until = start().Add(29 * time.Minute)
+	require.Contains(t, Detail(l, n, start()), "doing     waiting for SSH\nuntil     2026-12-01T12:29:00Z at the latest (in 29m00s)\n")
+	require.NotContains(t, Detail(l, n, n.Progress.Until), "\nuntil ")
+	n.State = run.Ready
+	require.NotContains(t, Detail(l, n, start()), "\nuntil ")
 }
 
 func TestWrap(t *testing.T) {
